@@ -1,0 +1,2 @@
+//! The glowworm program.
+fn main() {}
