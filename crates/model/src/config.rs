@@ -4,7 +4,10 @@
 //! checkpoint ([`Config::from_hf_json`]). Both are outside data: every number is checked against a cap and against
 //! the others before anything is computed from it, so that later code may multiply them without a thought.
 
+mod gguf;
 mod hf;
+
+use glowworm_gguf::Header;
 
 use crate::error::{Error, Result};
 
@@ -89,6 +92,19 @@ mod cap {
 }
 
 impl Config {
+    /// Reads the configuration of a GGUF file of architecture `qwen35`.
+    ///
+    /// The trunk is `block_count − nextn_predict_layers` layers long; which of them attend is said by the list of
+    /// recurrent layers where there is one, else by the interval, and must agree with the tensors that are there.
+    /// The vocabulary size is the number of rows of `token_embd.weight`.
+    ///
+    /// # Errors
+    /// As [`Config::from_hf_json`]. Whether all tensors are there with the right dims is for
+    /// [`tensors::check`](crate::tensors::check) to say.
+    pub fn from_gguf(header: &Header) -> Result<Self> {
+        gguf::read(header)?.checked()
+    }
+
     /// Reads the configuration of a `config.json`: `Qwen3_5ForConditionalGeneration`, whose numbers lie under
     /// `text_config`, or a text-only `Qwen3_5ForCausalLM`, whose numbers lie at the top.
     ///

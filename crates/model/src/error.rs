@@ -9,6 +9,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// The GGUF header or one of its values could not be read.
+    #[error(transparent)]
+    Gguf(#[from] glowworm_gguf::Error),
+
     /// The file describes a model of another architecture.
     #[error(
         "this is a model of architecture `{found}`; Glowworm runs Qwen3.5 text models (`qwen35` in GGUF, \
@@ -58,15 +62,6 @@ pub enum Error {
     Encode {
         /// What the splitter answered.
         problem: String,
-    },
-
-    /// A token id lies outside the vocabulary.
-    #[error("turning tokens into text: there is no token {id} in a vocabulary of {tokens}")]
-    UnknownToken {
-        /// The id asked for.
-        id: u32,
-        /// How many ids there are.
-        tokens: usize,
     },
 
     /// The chat template is broken, refused its input, or took too long.

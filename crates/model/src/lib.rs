@@ -6,8 +6,13 @@
 //! hands both to an engine.
 
 pub mod config;
+pub mod convert;
 pub mod error;
+#[cfg(feature = "reference")]
+pub mod reference;
 pub mod tensors;
+pub mod tokenizer;
 
 pub use config::{Config, LayerKind, ValueHeadOrder};
 pub use error::{Error, Result};
+pub use tokenizer::{Segment, StreamDecoder, Tokenizer};

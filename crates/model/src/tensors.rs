@@ -4,7 +4,10 @@
 //! missing or odd tensor is named before any memory is asked for. Blocks of a multi-token-prediction head and
 //! anything else in the file are ignored.
 
+use glowworm_gguf::Header;
+
 use crate::config::{Config, LayerKind};
+use crate::error::{Error, Result};
 
 /// One tensor that the trunk needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +59,28 @@ pub fn trunk(config: &Config) -> Vec<TrunkTensor> {
         list.push(model("output.weight", &[hidden, vocab]));
     }
     list
+}
+
+/// Checks that every tensor of the trunk is in the file with the dims that the configuration implies, and of a
+/// type that can be multiplied with.
+///
+/// # Errors
+/// The first tensor that is missing, of other dims, or of an unsupported type, by name.
+pub fn check(config: &Config, header: &Header) -> Result<()> {
+    for expected in trunk(config) {
+        let Some(found) = header.tensor(&expected.name) else {
+            return Err(Error::Tensor { name: expected.name, problem: "is missing".into() });
+        };
+        // A file may keep trailing dims of 1.
+        let used = found.dims.iter().rposition(|dim| *dim != 1).map_or(1, |last| last + 1);
+        let needed = expected.dims.iter().rposition(|dim| *dim != 1).map_or(1, |last| last + 1);
+        if found.dims.get(..used) != expected.dims.get(..needed) {
+            let problem = format!("has dims {:?} where {:?} are needed", found.dims, expected.dims);
+            return Err(Error::Tensor { name: expected.name, problem });
+        }
+        found.require_supported()?;
+    }
+    Ok(())
 }
 
 type Part = (&'static str, Vec<u64>);
