@@ -1,0 +1,271 @@
+//! What is dispatched for a token or a batch of tokens: every pipeline, binding and size fixed when the model is
+//! loaded, so that running a pass is a walk along a list.
+
+use glowworm_gguf::TensorType;
+
+use crate::activations::Activations;
+use crate::error::Result;
+use crate::gpu::Gpu;
+use crate::kernels::{Kernel, Pipeline, Pipelines};
+use crate::matrix::{Matrix, Tile};
+
+/// How many workgroups a step takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Groups {
+    /// So many, whatever the number of tokens.
+    Fixed(u32),
+    /// So many for each token.
+    PerToken(u32),
+    /// So many for each 32 tokens.
+    PerTokenTile(u32),
+}
+
+/// One dispatch.
+#[derive(Debug)]
+pub(crate) struct Step {
+    /// What it computes, for people: `layer 3 q|k|v`.
+    pub(crate) label: String,
+    /// Bytes of weights that it reads.
+    pub(crate) weight_bytes: u64,
+    pipeline: Pipeline,
+    bindings: wgpu::BindGroup,
+    groups: Groups,
+}
+
+impl Step {
+    /// Name of the kernel.
+    pub(crate) fn kernel(&self) -> &'static str {
+        self.pipeline.kernel.name()
+    }
+
+    /// Adds the dispatch to a pass over `tokens` tokens.
+    pub(crate) fn encode(&self, pass: &mut wgpu::ComputePass<'_>, tokens: u32) {
+        let (x, y) = match self.groups {
+            Groups::Fixed(x) => (x, 1),
+            Groups::PerToken(x) => (x, tokens),
+            Groups::PerTokenTile(x) => (x, tokens.div_ceil(32)),
+        };
+        pass.set_pipeline(&self.pipeline.pipeline);
+        pass.set_bind_group(0, &self.bindings, &[]);
+        pass.dispatch_workgroups(x, y, 1);
+    }
+}
+
+/// What a matrix-vector product does with its result, as numbered in `matvec.wgsl`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Finish {
+    /// Store it.
+    Store = 0,
+    /// Add it to the residual stream.
+    Add = 1,
+    /// `silu(gate) · up` of the two halves of the matrix's rows.
+    SwiGlu = 2,
+}
+
+/// The sizes of workgroups, by kind of adapter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tuning {
+    /// Invocations of a matrix-vector workgroup.
+    pub(crate) matvec_workgroup: u32,
+    /// Invocations that share a row in it.
+    pub(crate) matvec_lanes: u32,
+}
+
+impl Tuning {
+    /// A software adapter runs an invocation as a lane of a vector register and pays for every barrier, so a lane
+    /// takes a whole row. A GPU wants neighbouring lanes to read neighbouring words.
+    pub(crate) fn for_gpu(gpu: &Gpu) -> Self {
+        if gpu.is_software() {
+            Self { matvec_workgroup: 64, matvec_lanes: 1 }
+        } else {
+            Self { matvec_workgroup: 64, matvec_lanes: 16 }
+        }
+    }
+}
+
+/// Makes steps.
+pub(crate) struct Planner<'a> {
+    pub(crate) gpu: &'a Gpu,
+    pub(crate) pipelines: &'a mut Pipelines,
+    pub(crate) buffers: &'a Activations,
+    pub(crate) tuning: Tuning,
+    pub(crate) eps: f32,
+}
+
+impl Planner<'_> {
+    /// A step of `kernel` with the given buffers, its shape as the words of a uniform after them, and the control
+    /// buffer last where the kernel has one.
+    pub(crate) fn step(
+        &mut self,
+        label: String,
+        (kernel, constants): (Kernel, &[(&'static str, u32)]),
+        buffers: &[&wgpu::Buffer],
+        shape: &[u32],
+        groups: Groups,
+    ) -> Result<Step> {
+        let pipeline = self.pipelines.get(kernel, None, constants)?;
+        let uniform = self.uniform(shape);
+        let mut resources: Vec<_> = buffers.iter().map(|buffer| buffer.as_entire_binding()).collect();
+        resources.push(uniform.as_entire_binding());
+        if !matches!(kernel, Kernel::RmsNorm | Kernel::Swiglu) {
+            resources.push(self.buffers.control.as_entire_binding());
+        }
+        let bindings = pipeline.bind(self.gpu, &resources);
+        Ok(Step { label, weight_bytes: 0, pipeline, bindings, groups })
+    }
+
+    /// The steps of `x · matrixᵀ` for one token: one for each tile.
+    pub(crate) fn matvec(
+        &mut self,
+        label: &str,
+        matrix: &Matrix,
+        product: &Product<'_>,
+    ) -> Result<Vec<Step>> {
+        let workgroup = self.tuning.matvec_workgroup;
+        let lanes = self.tuning.matvec_lanes.min(matrix.items.next_power_of_two());
+        let constants = [
+            ("WORKGROUP", workgroup),
+            ("LANES", lanes),
+            ("NORM", product.norm.is_some().into()),
+            ("FINISH", product.finish as u32),
+        ];
+        self.over_tiles(label, matrix, |planner, label, tile| {
+            let rows = if product.finish == Finish::SwiGlu { tile.rows / 2 } else { tile.rows };
+            let first = matrix.first + tile.row_first;
+            let shape = [matrix.items, rows, first, product.last_token.into(), planner.eps.to_bits()];
+            let norm = product.norm.unwrap_or(&planner.buffers.unused);
+            let buffers = [product.x, norm, product.y];
+            let groups = Groups::Fixed((rows * lanes).div_ceil(workgroup));
+            planner.weight_step(
+                label,
+                (Kernel::Matvec, matrix.kind, &constants),
+                tile,
+                &buffers,
+                &shape,
+                groups,
+            )
+        })
+    }
+
+    /// The steps of `x · matrixᵀ` for many tokens, each token's results in a row of `stride` numbers.
+    pub(crate) fn matmul(
+        &mut self,
+        label: &str,
+        matrix: &Matrix,
+        product: &Product<'_>,
+        stride: u32,
+    ) -> Result<Vec<Step>> {
+        let constants = [("FINISH", product.finish as u32)];
+        self.over_tiles(label, matrix, |planner, label, tile| {
+            let shape = [matrix.items, tile.rows, matrix.first + tile.row_first, stride, 0, 0];
+            let groups = Groups::PerTokenTile(tile.rows.div_ceil(32));
+            let buffers = [product.x, product.y];
+            planner.weight_step(
+                label,
+                (Kernel::Matmul, matrix.kind, &constants),
+                tile,
+                &buffers,
+                &shape,
+                groups,
+            )
+        })
+    }
+
+    /// The steps that look up embeddings.
+    pub(crate) fn embed(&mut self, matrix: &Matrix) -> Result<Vec<Step>> {
+        self.over_tiles("embedding", matrix, |planner, label, tile| {
+            let shape = [matrix.items, tile.row_first, tile.rows, 0];
+            let groups = Groups::PerToken(matrix.items.div_ceil(64));
+            let buffers = [&planner.buffers.ids, &planner.buffers.hidden];
+            let mut step = planner.weight_step(
+                label,
+                (Kernel::Embed, matrix.kind, &[]),
+                tile,
+                &buffers,
+                &shape,
+                groups,
+            )?;
+            // One row, whatever the size of the table.
+            step.weight_bytes = tile.bytes() / u64::from(tile.rows);
+            Ok(step)
+        })
+    }
+
+    /// The step that chooses the next token, with its settings in `sampling`.
+    pub(crate) fn sampler(&mut self, sampling: &wgpu::Buffer) -> Result<Step> {
+        let pipeline = self.pipelines.get(Kernel::Sample, None, &[])?;
+        let buffers = self.buffers;
+        let operands = [&buffers.logits, &buffers.ids, &buffers.generated, &buffers.control, sampling];
+        let resources: Vec<_> = operands.iter().map(|buffer| buffer.as_entire_binding()).collect();
+        let bindings = pipeline.bind(self.gpu, &resources);
+        Ok(Step { label: "sample".to_owned(), weight_bytes: 0, pipeline, bindings, groups: Groups::Fixed(1) })
+    }
+
+    fn over_tiles(
+        &mut self,
+        label: &str,
+        matrix: &Matrix,
+        mut step: impl FnMut(&mut Self, String, &Tile) -> Result<Step>,
+    ) -> Result<Vec<Step>> {
+        let number = |index: usize| match matrix.tiles.len() {
+            1 => label.to_owned(),
+            count => format!("{label}, tile {} of {count}", index + 1),
+        };
+        matrix.tiles.iter().enumerate().map(|(index, tile)| step(self, number(index), tile)).collect()
+    }
+
+    fn weight_step(
+        &mut self,
+        label: String,
+        (kernel, kind, constants): (Kernel, TensorType, &[(&'static str, u32)]),
+        tile: &Tile,
+        buffers: &[&wgpu::Buffer],
+        shape: &[u32],
+        groups: Groups,
+    ) -> Result<Step> {
+        let pipeline = self.pipelines.get(kernel, Some(kind), constants)?;
+        let uniform = self.uniform(shape);
+        let mut resources = vec![tile.main(), tile.scales()];
+        resources.extend(buffers.iter().map(|buffer| buffer.as_entire_binding()));
+        resources.push(uniform.as_entire_binding());
+        resources.push(self.buffers.control.as_entire_binding());
+        let bindings = pipeline.bind(self.gpu, &resources);
+        Ok(Step { label, weight_bytes: tile.bytes(), pipeline, bindings, groups })
+    }
+
+    fn uniform(&self, words: &[u32]) -> wgpu::Buffer {
+        let usage = wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST;
+        let bytes: &[u8] = bytemuck::cast_slice(words);
+        let buffer = self.gpu.buffer("shape", bytes.len() as u64, usage);
+        self.gpu.queue.write_buffer(&buffer, 0, bytes);
+        buffer
+    }
+}
+
+/// The operands of a matrix product.
+pub(crate) struct Product<'a> {
+    pub(crate) x: &'a wgpu::Buffer,
+    /// Norm weights by which the input is normed first.
+    pub(crate) norm: Option<&'a wgpu::Buffer>,
+    pub(crate) y: &'a wgpu::Buffer,
+    pub(crate) finish: Finish,
+    /// The input is the row of the pass's last token, not row 0.
+    pub(crate) last_token: bool,
+}
+
+impl<'a> Product<'a> {
+    /// `y = x · Wᵀ`.
+    pub(crate) fn store(x: &'a wgpu::Buffer, y: &'a wgpu::Buffer) -> Self {
+        Self { x, norm: None, y, finish: Finish::Store, last_token: false }
+    }
+
+    /// `y += x · Wᵀ`.
+    pub(crate) fn add(x: &'a wgpu::Buffer, y: &'a wgpu::Buffer) -> Self {
+        Self { finish: Finish::Add, ..Self::store(x, y) }
+    }
+
+    /// The same with the input normed by `norm`.
+    pub(crate) fn normed(self, norm: &'a wgpu::Buffer) -> Self {
+        Self { norm: Some(norm), ..self }
+    }
+}

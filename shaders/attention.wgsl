@@ -1,0 +1,84 @@
+// Causal attention of one query head at one token, with the output gate:
+//     s_p = q · k_p,  p <= position;  o = Σ_p softmax(s)_p · v_p;  y = o · sigmoid(gate)
+// The softmax runs along (running maximum and sum), 64 positions at a time: first each invocation scores a position,
+// then each gathers four of the output's dimensions over these positions.
+//
+// Dispatch: (heads, tokens, 1) workgroups of 64. Query head h reads the cache of head h / (heads / kv_heads).
+// Burn twin: `FullAttention` of the reference.
+override HEAD_DIM: u32 = 256u;
+
+struct Shape {
+    stride: u32,   // length of a row of the projections
+    heads: u32,
+    kv_heads: u32,
+    eps: f32,
+}
+
+@group(0) @binding(0) var<storage, read> projections: array<f32>;      // [tokens, stride]: heads × (query | gate), …
+@group(0) @binding(1) var<storage, read> queries: array<vec4<f32>>;    // [tokens, heads, HEAD_DIM / 4], scaled
+@group(0) @binding(2) var<storage, read> keys: array<vec4<f32>>;       // [positions, kv_heads, HEAD_DIM / 4]
+@group(0) @binding(3) var<storage, read> values: array<vec4<f32>>;     // [positions, kv_heads, HEAD_DIM / 4]
+@group(0) @binding(4) var<storage, read_write> y: array<vec4<f32>>;    // [tokens, heads, HEAD_DIM / 4]
+@group(0) @binding(5) var<uniform> shape: Shape;
+@group(0) @binding(6) var<uniform> control: Control;
+
+const MOST_WORDS: u32 = 64u; // HEAD_DIM <= 256
+var<workgroup> query: array<vec4<f32>, MOST_WORDS>;
+var<workgroup> scores: array<f32, 64>;
+var<workgroup> shares: array<f32, 64>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    if control.stopped != 0u {
+        return;
+    }
+    let words = HEAD_DIM / 4u;
+    let head = group.x;
+    let token = group.y;
+    let positions = control.position + token + 1u;
+    let kv_head = head / (shape.heads / shape.kv_heads);
+    let out = (token * shape.heads + head) * words + local;
+    if local < words {
+        query[local] = queries[out];
+    }
+    var highest = -3.4e38;
+    var total = 0.0;
+    var sum = vec4<f32>(0.0);
+    for (var first = 0u; first < positions; first += 64u) {
+        let count = min(64u, positions - first);
+        workgroupBarrier();
+        var score = -3.4e38;
+        if local < count {
+            let row = ((first + local) * shape.kv_heads + kv_head) * words;
+            var products = vec4<f32>(0.0);
+            for (var i = 0u; i < words; i++) {
+                products += query[i] * keys[row + i];
+            }
+            score = products.x + products.y + products.z + products.w;
+        }
+        scores[local] = score;
+        workgroupBarrier();
+        var new_highest = highest;
+        for (var i = 0u; i < count; i++) {
+            new_highest = max(new_highest, scores[i]);
+        }
+        shares[local] = select(0.0, exp(score - new_highest), local < count);
+        workgroupBarrier();
+        let fade = exp(highest - new_highest);
+        highest = new_highest;
+        total *= fade;
+        sum *= fade;
+        for (var i = 0u; i < count; i++) {
+            let share = shares[i];
+            total += share;
+            if local < words {
+                sum += share * values[((first + i) * shape.kv_heads + kv_head) * words + local];
+            }
+        }
+    }
+    if local < words {
+        let at = token * shape.stride + (2u * head + 1u) * HEAD_DIM + 4u * local;
+        let gate = vec4<f32>(projections[at], projections[at + 1u], projections[at + 2u], projections[at + 3u]);
+        y[out] = sum / total / (1.0 + exp(-gate));
+    }
+}
