@@ -32,6 +32,11 @@ impl Half {
         Half(half::f16::from_f32(value).to_le_bytes())
     }
 
+    /// As it lies in a file.
+    pub fn to_bytes(self) -> [u8; 2] {
+        self.0
+    }
+
     /// Exact.
     pub fn to_f32(self) -> f32 {
         half::f16::from_le_bytes(self.0).to_f32()

@@ -31,7 +31,7 @@ pub(super) fn build(config: &Config, files: &Files, options: &Options, name: &st
     sampling(files.generation.as_ref(), &mut metadata);
     metadata.set("general.name", name);
     metadata.set("general.size_label", size_label(config.parameters()));
-    architecture(config, &files.config, &mut metadata);
+    architecture(config, rope_sections(&files.config), &mut metadata);
     tokenizer::build(config, files, options, &mut metadata)?;
     if let Some(prompt) = &options.system_prompt {
         metadata.set(SYSTEM_PROMPT_KEY, prompt.as_str());
@@ -71,7 +71,10 @@ fn size_label(parameters: u64) -> String {
     format!("{scaled:.digits$}{letter}")
 }
 
-fn architecture(config: &Config, json: &Value, metadata: &mut Metadata) {
+/// Writes the `qwen35.*` keys, which describe a trunk without a multi-token-prediction block.
+///
+/// `rope_sections` are the shares of time, height and width in the rotated dimensions, and 0; text does not need them.
+pub fn architecture(config: &Config, rope_sections: Option<Vec<i32>>, metadata: &mut Metadata) {
     let mut set = |key: &str, value: usize| metadata.set(format!("qwen35.{key}"), value as u32);
     set("block_count", config.layers.len());
     set("context_length", config.context_length);
@@ -79,7 +82,7 @@ fn architecture(config: &Config, json: &Value, metadata: &mut Metadata) {
     set("feed_forward_length", config.intermediate);
     set("attention.head_count", config.heads);
     set("attention.head_count_kv", config.kv_heads);
-    if let Some(sections) = rope_sections(json) {
+    if let Some(sections) = rope_sections {
         metadata.set("qwen35.rope.dimension_sections", sections);
     }
     metadata.set("qwen35.rope.freq_base", config.rope_theta);

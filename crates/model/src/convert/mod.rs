@@ -27,6 +27,7 @@ use serde_json::Value;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use checkpoint::Checkpoint;
+pub use metadata::architecture;
 use tensors::Recipe;
 
 /// How a checkpoint is to be converted.
