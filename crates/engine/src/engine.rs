@@ -10,7 +10,7 @@ use crate::activations::{Activations, Control};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::kernels::{Kernel, Pipelines};
-use crate::layers::{self, LinearState, Passes};
+use crate::layers::{self, LayerBuilder, LinearState, Passes};
 use crate::matrix::{Loader, Matrix};
 use crate::plan::{Groups, Planner, Product, Step, Tuning};
 use crate::sampling::{Sampling, SamplingUniform};
@@ -193,10 +193,16 @@ impl Engine {
         }
         let mut states = Vec::with_capacity(config.linear_layers());
         for index in 0..config.layers.len() {
-            let place = (index, options.context);
-            states.extend(
-                layers::load_layer(&mut loader, &mut planner, &mut passes, config, place, &rotation).await?,
-            );
+            let mut builder = LayerBuilder {
+                loader: &mut loader,
+                planner: &mut planner,
+                passes: &mut passes,
+                config,
+                context: options.context,
+                rotation: &rotation,
+                index,
+            };
+            states.extend(builder.build().await?);
         }
         let final_norm = layers::upload(&mut loader, "output_norm.weight").await?;
         let head_matrix = match config.tied {

@@ -7,7 +7,7 @@ use crate::activations::Activations;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::kernels::Kernel;
-use crate::matrix::{Loader, Matrix};
+use crate::matrix::Loader;
 use crate::plan::{Finish, Groups, Planner, Product, Step};
 use crate::source::ByteSource;
 
@@ -64,78 +64,7 @@ pub(crate) fn check_shapes(config: &Config) -> Result<()> {
 fn delta_parts(dk: usize, dv: usize) -> Option<usize> {
     let most = (256 / dv).max(1);
     let fitting = (1..=most).filter(|&parts| dk.is_multiple_of(parts) && dk / parts <= 64);
-    fitting.clone().find(|parts| dk / parts <= 16).or(fitting.last())
-}
-
-/// Loads layer `index` and adds its steps to `passes`. Returns the state of a linear layer.
-pub(crate) async fn load_layer<S: ByteSource>(
-    loader: &mut Loader<'_, S>,
-    planner: &mut Planner<'_>,
-    passes: &mut Passes,
-    config: &Config,
-    (index, context): (usize, usize),
-    rotation: &wgpu::Buffer,
-) -> Result<Option<LinearState>> {
-    let buffers = planner.buffers;
-    let name = |part: &str| format!("blk.{index}.{part}");
-    let label = |what: &str| format!("layer {index} {what}");
-    let kind = config.layers[index];
-    let words = (config.hidden / 4) as u32;
-
-    let input_norm = upload(loader, &name("attn_norm.weight")).await?;
-    let (inputs, output, stride) = match kind {
-        LayerKind::Linear => (
-            ["attn_qkv.weight", "attn_gate.weight", "ssm_beta.weight", "ssm_alpha.weight"].as_slice(),
-            "ssm_out.weight",
-            Activations::linear_width(config) as u32,
-        ),
-        LayerKind::Full => (
-            ["attn_q.weight", "attn_k.weight", "attn_v.weight"].as_slice(),
-            "attn_output.weight",
-            Activations::full_width(config) as u32,
-        ),
-    };
-    let inputs = loader.merged(&inputs.iter().map(|part| name(part)).collect::<Vec<_>>()).await?;
-
-    let norm_shape = [words, planner.eps.to_bits()];
-    let norm_step = |planner: &mut Planner<'_>, label: String, norm: &wgpu::Buffer| {
-        let operands = [&buffers.hidden, norm, &buffers.normed];
-        planner.step(label, (Kernel::RmsNorm, &[]), &operands, &norm_shape, Groups::PerToken(1))
-    };
-    passes.prefill.push(norm_step(planner, label("norm"), &input_norm)?);
-    let what = if kind == LayerKind::Linear { "q|k|v|z|b|a" } else { "q|gate|k|v" };
-    for matrix in &inputs {
-        let decode = Product::store(&buffers.hidden, &buffers.projections).normed(&input_norm);
-        passes.decode.extend(planner.matvec(&label(what), matrix, &decode)?);
-        let prefill = Product::store(&buffers.normed, &buffers.projections);
-        passes.prefill.extend(planner.matmul(&label(what), matrix, &prefill, stride)?);
-    }
-
-    let state = match kind {
-        LayerKind::Linear => Some(delta_net(loader, planner, passes, config, &name, &label).await?),
-        LayerKind::Full => {
-            attention(loader, planner, passes, config, (&name, &label, context, rotation)).await?;
-            None
-        }
-    };
-
-    let hidden = config.hidden as u32;
-    for matrix in &loader.merged(&[name(output)]).await? {
-        let product = Product::add(&buffers.mixed, &buffers.hidden);
-        passes.decode.extend(planner.matvec(&label("output"), matrix, &product)?);
-        passes.prefill.extend(planner.matmul(&label("output"), matrix, &product, hidden)?);
-    }
-
-    let norm = upload(loader, &name("post_attention_norm.weight")).await?;
-    let gate_up = loader.merged(&[name("ffn_gate.weight"), name("ffn_up.weight")]).await?;
-    passes.prefill.push(norm_step(planner, label("norm"), &norm)?);
-    feed_forward(planner, passes, config, &gate_up, (&norm, &label))?;
-    for matrix in &loader.merged(&[name("ffn_down.weight")]).await? {
-        let product = Product::add(&buffers.inner, &buffers.hidden);
-        passes.decode.extend(planner.matvec(&label("down"), matrix, &product)?);
-        passes.prefill.extend(planner.matmul(&label("down"), matrix, &product, hidden)?);
-    }
-    Ok(state)
+    fitting.clone().find(|parts| dk / parts <= 16).or(fitting.max())
 }
 
 /// A small tensor as an f32 buffer.
@@ -158,147 +87,211 @@ async fn state_buffer(gpu: &Gpu, label: &str, length: usize) -> Result<wgpu::Buf
     gpu.guarded(label, || gpu.buffer(label, 4 * length as u64, usage)).await
 }
 
-/// The mixer of a linear layer.
-async fn delta_net<S: ByteSource>(
-    loader: &mut Loader<'_, S>,
-    planner: &mut Planner<'_>,
-    passes: &mut Passes,
-    config: &Config,
-    name: &dyn Fn(&str) -> String,
-    label: &dyn Fn(&str) -> String,
-) -> Result<LinearState> {
-    let gpu = planner.gpu;
-    let buffers = planner.buffers;
-    let channels = config.conv_channels();
-    let (dk, dv) = (config.linear_key_dim, config.linear_value_dim);
-    let conv_weights = upload(loader, &name("ssm_conv1d.weight")).await?;
-    let mut head_values = loader.vector(&name("ssm_a")).await?;
-    head_values.extend(loader.vector(&name("ssm_dt.bias")).await?);
-    head_values.extend(loader.vector(&name("ssm_norm.weight")).await?);
-    let head_values = values_buffer(gpu, "head values", &head_values);
-    let conv = state_buffer(gpu, "convolution state", 2 * 3 * channels).await?;
-    let recurrent = state_buffer(gpu, "recurrent state", config.recurrent_state_len()).await?;
-
-    let z_first = channels as u32;
-    let b_first = z_first + config.linear_value_width() as u32;
-    let a_first = b_first + config.linear_value_heads as u32;
-    let shape = [
-        Activations::linear_width(config) as u32,
-        z_first,
-        b_first,
-        a_first,
-        config.linear_key_heads as u32,
-        config.linear_value_heads as u32,
-        planner.eps.to_bits(),
-    ];
-    // check_shapes made sure that there is a division.
-    let parts = delta_parts(dk, dv).unwrap_or(1);
-    let constants = [("DK", dk as u32), ("DV", dv as u32), ("WORKGROUP", (parts * dv) as u32)];
-    let operands = [&buffers.projections, &conv_weights, &head_values, &conv, &recurrent, &buffers.mixed];
-    let groups = Groups::Fixed(config.linear_value_heads as u32);
-    for pass in [&mut passes.decode, &mut passes.prefill] {
-        pass.push(planner.step(
-            label("delta net"),
-            (Kernel::DeltaNet, &constants),
-            &operands,
-            &shape,
-            groups,
-        )?);
-    }
-    Ok(LinearState { conv, recurrent })
+/// Loads layers and adds their steps to the passes.
+pub(crate) struct LayerBuilder<'a, 'b, S> {
+    pub(crate) loader: &'b mut Loader<'a, S>,
+    pub(crate) planner: &'b mut Planner<'a>,
+    pub(crate) passes: &'b mut Passes,
+    pub(crate) config: &'a Config,
+    /// Positions of the KV cache.
+    pub(crate) context: usize,
+    /// Cosines and sines for them.
+    pub(crate) rotation: &'b wgpu::Buffer,
+    /// The layer being built.
+    pub(crate) index: usize,
 }
 
-/// The mixer of an attention layer.
-async fn attention<S: ByteSource>(
-    loader: &mut Loader<'_, S>,
-    planner: &mut Planner<'_>,
-    passes: &mut Passes,
-    config: &Config,
-    (name, label, context, rotation): (
-        &dyn Fn(&str) -> String,
-        &dyn Fn(&str) -> String,
-        usize,
-        &wgpu::Buffer,
-    ),
-) -> Result<()> {
-    let gpu = planner.gpu;
-    let buffers = planner.buffers;
-    let mut norms = loader.vector(&name("attn_q_norm.weight")).await?;
-    norms.extend(loader.vector(&name("attn_k_norm.weight")).await?);
-    let norms = values_buffer(gpu, "q and k norms", &norms);
-    let keys = state_buffer(gpu, "key cache", context * config.kv_width()).await?;
-    let values = state_buffer(gpu, "value cache", context * config.kv_width()).await?;
-
-    let shape = [
-        Activations::full_width(config) as u32,
-        config.heads as u32,
-        config.kv_heads as u32,
-        planner.eps.to_bits(),
-    ];
-    let head_dim = ("HEAD_DIM", config.head_dim as u32);
-    let prepare = [head_dim, ("ROPE_DIM", config.rope_dim as u32)];
-    let prepare_operands = [&buffers.projections, &norms, rotation, &buffers.queries, &keys, &values];
-    let prepare_groups = Groups::PerToken((config.heads + config.kv_heads) as u32);
-    let operands = [&buffers.projections, &buffers.queries, &keys, &values, &buffers.mixed];
-    let groups = Groups::PerToken(config.heads as u32);
-    for pass in [&mut passes.decode, &mut passes.prefill] {
-        pass.push(planner.step(
-            label("rotate, cache"),
-            (Kernel::AttentionPrepare, &prepare),
-            &prepare_operands,
-            &shape,
-            prepare_groups,
-        )?);
-        pass.push(planner.step(
-            label("attention"),
-            (Kernel::Attention, &[head_dim]),
-            &operands,
-            &shape,
-            groups,
-        )?);
+impl<'a, S: ByteSource> LayerBuilder<'a, '_, S> {
+    fn name(&self, part: &str) -> String {
+        format!("blk.{}.{part}", self.index)
     }
-    Ok(())
-}
 
-/// `inner = silu(gate) · up`. When both halves are one matrix in one tile, decoding does it in one dispatch.
-fn feed_forward(
-    planner: &mut Planner<'_>,
-    passes: &mut Passes,
-    config: &Config,
-    gate_up: &[Matrix],
-    (norm, label): (&wgpu::Buffer, &dyn Fn(&str) -> String),
-) -> Result<()> {
-    let buffers = planner.buffers;
-    let stride = 2 * config.intermediate as u32;
-    let words = (config.intermediate / 4) as u32;
-    let swiglu = |planner: &mut Planner<'_>| {
-        let groups = Groups::PerToken(words.div_ceil(64));
-        planner.step(
-            label("silu · up"),
-            (Kernel::Swiglu, &[]),
-            &[&buffers.gate_up, &buffers.inner],
-            &[words],
-            groups,
-        )
-    };
-    match gate_up {
-        [matrix] if matrix.tiles.len() == 1 => {
-            let product =
-                Product { finish: Finish::SwiGlu, ..Product::store(&buffers.hidden, &buffers.inner) };
-            passes.decode.extend(planner.matvec(&label("gate · up"), matrix, &product.normed(norm))?);
-        }
-        matrices => {
-            for matrix in matrices {
-                let product = Product::store(&buffers.hidden, &buffers.gate_up).normed(norm);
-                passes.decode.extend(planner.matvec(&label("gate|up"), matrix, &product)?);
+    fn label(&self, what: &str) -> String {
+        format!("layer {} {what}", self.index)
+    }
+
+    /// Loads the layer, plans it and returns its state if it is a linear one.
+    pub(crate) async fn build(&mut self) -> Result<Option<LinearState>> {
+        let buffers = self.planner.buffers;
+        let kind = self.config.layers[self.index];
+        let norm = upload(self.loader, &self.name("attn_norm.weight")).await?;
+        self.input_projections(kind, &norm).await?;
+        let (state, output) = match kind {
+            LayerKind::Linear => (Some(self.delta_net().await?), "ssm_out.weight"),
+            LayerKind::Full => {
+                self.attention().await?;
+                (None, "attn_output.weight")
             }
-            passes.decode.push(swiglu(planner)?);
+        };
+        self.residual(output, "output", &buffers.mixed).await?;
+        self.feed_forward().await?;
+        self.residual("ffn_down.weight", "down", &buffers.inner).await?;
+        Ok(state)
+    }
+
+    /// `projections = norm(hidden) · Wᵀ` of all that the mixer reads, side by side.
+    async fn input_projections(&mut self, kind: LayerKind, norm: &wgpu::Buffer) -> Result<()> {
+        let buffers = self.planner.buffers;
+        let (parts, what, stride): (&[&str], _, _) = match kind {
+            LayerKind::Linear => (
+                &["attn_qkv.weight", "attn_gate.weight", "ssm_beta.weight", "ssm_alpha.weight"],
+                "q|k|v|z|b|a",
+                Activations::linear_width(self.config),
+            ),
+            LayerKind::Full => (
+                &["attn_q.weight", "attn_k.weight", "attn_v.weight"],
+                "q|gate|k|v",
+                Activations::full_width(self.config),
+            ),
+        };
+        let names: Vec<_> = parts.iter().map(|part| self.name(part)).collect();
+        let label = self.label(what);
+        self.norm_for_prefill(norm)?;
+        for matrix in &self.loader.merged(&names).await? {
+            let decode = Product::store(&buffers.hidden, &buffers.projections).normed(norm);
+            self.passes.decode.extend(self.planner.matvec(&label, matrix, &decode)?);
+            let prefill = Product::store(&buffers.normed, &buffers.projections);
+            self.passes.prefill.extend(self.planner.matmul(&label, matrix, &prefill, stride as u32)?);
         }
+        Ok(())
     }
-    for matrix in gate_up {
-        let product = Product::store(&buffers.normed, &buffers.gate_up);
-        passes.prefill.extend(planner.matmul(&label("gate|up"), matrix, &product, stride)?);
+
+    /// `normed = norm(hidden)`, which decoding does inside its matrix-vector products.
+    fn norm_for_prefill(&mut self, norm: &wgpu::Buffer) -> Result<()> {
+        let buffers = self.planner.buffers;
+        let shape = [(self.config.hidden / 4) as u32, self.planner.eps.to_bits()];
+        let operands = [&buffers.hidden, norm, &buffers.normed];
+        let label = self.label("norm");
+        let step =
+            self.planner.step(label, (Kernel::RmsNorm, &[]), &operands, &shape, Groups::PerToken(1))?;
+        self.passes.prefill.push(step);
+        Ok(())
     }
-    passes.prefill.push(swiglu(planner)?);
-    Ok(())
+
+    /// `hidden += x · Wᵀ`.
+    async fn residual(&mut self, part: &str, what: &str, x: &wgpu::Buffer) -> Result<()> {
+        let label = self.label(what);
+        let product = Product::add(x, &self.planner.buffers.hidden);
+        let stride = self.config.hidden as u32;
+        for matrix in &self.loader.merged(&[self.name(part)]).await? {
+            self.passes.decode.extend(self.planner.matvec(&label, matrix, &product)?);
+            self.passes.prefill.extend(self.planner.matmul(&label, matrix, &product, stride)?);
+        }
+        Ok(())
+    }
+
+    /// The mixer of a linear layer.
+    async fn delta_net(&mut self) -> Result<LinearState> {
+        let (gpu, buffers, config) = (self.planner.gpu, self.planner.buffers, self.config);
+        let channels = config.conv_channels();
+        let (dk, dv) = (config.linear_key_dim, config.linear_value_dim);
+        let conv_weights = upload(self.loader, &self.name("ssm_conv1d.weight")).await?;
+        let mut head_values = self.loader.vector(&self.name("ssm_a")).await?;
+        head_values.extend(self.loader.vector(&self.name("ssm_dt.bias")).await?);
+        head_values.extend(self.loader.vector(&self.name("ssm_norm.weight")).await?);
+        let head_values = values_buffer(gpu, "head values", &head_values);
+        let conv = state_buffer(gpu, "convolution state", 2 * 3 * channels).await?;
+        let recurrent = state_buffer(gpu, "recurrent state", config.recurrent_state_len()).await?;
+
+        let z_first = channels;
+        let b_first = z_first + config.linear_value_width();
+        let a_first = b_first + config.linear_value_heads;
+        let shape = [
+            Activations::linear_width(config) as u32,
+            z_first as u32,
+            b_first as u32,
+            a_first as u32,
+            config.linear_key_heads as u32,
+            config.linear_value_heads as u32,
+            self.planner.eps.to_bits(),
+        ];
+        // check_shapes made sure that there is a division.
+        let parts = delta_parts(dk, dv).unwrap_or(1);
+        let constants = [("DK", dk as u32), ("DV", dv as u32), ("WORKGROUP", (parts * dv) as u32)];
+        let operands = [&buffers.projections, &conv_weights, &head_values, &conv, &recurrent, &buffers.mixed];
+        let groups = Groups::Fixed(config.linear_value_heads as u32);
+        self.in_both_passes("delta net", (Kernel::DeltaNet, &constants), &operands, &shape, groups)?;
+        Ok(LinearState { conv, recurrent })
+    }
+
+    /// The mixer of an attention layer.
+    async fn attention(&mut self) -> Result<()> {
+        let (gpu, buffers, config) = (self.planner.gpu, self.planner.buffers, self.config);
+        let mut norms = self.loader.vector(&self.name("attn_q_norm.weight")).await?;
+        norms.extend(self.loader.vector(&self.name("attn_k_norm.weight")).await?);
+        let norms = values_buffer(gpu, "q and k norms", &norms);
+        let keys = state_buffer(gpu, "key cache", self.context * config.kv_width()).await?;
+        let values = state_buffer(gpu, "value cache", self.context * config.kv_width()).await?;
+
+        let shape = [
+            Activations::full_width(config) as u32,
+            config.heads as u32,
+            config.kv_heads as u32,
+            self.planner.eps.to_bits(),
+        ];
+        let head_dim = ("HEAD_DIM", config.head_dim as u32);
+        let prepare = (Kernel::AttentionPrepare, [head_dim, ("ROPE_DIM", config.rope_dim as u32)]);
+        let operands = [&buffers.projections, &norms, self.rotation, &buffers.queries, &keys, &values];
+        let groups = Groups::PerToken((config.heads + config.kv_heads) as u32);
+        self.in_both_passes("rotate, cache", (prepare.0, &prepare.1), &operands, &shape, groups)?;
+
+        let operands = [&buffers.projections, &buffers.queries, &keys, &values, &buffers.mixed];
+        let groups = Groups::PerToken(config.heads as u32);
+        self.in_both_passes("attention", (Kernel::Attention, &[head_dim]), &operands, &shape, groups)
+    }
+
+    fn in_both_passes(
+        &mut self,
+        what: &str,
+        kernel: (Kernel, &[(&'static str, u32)]),
+        operands: &[&wgpu::Buffer],
+        shape: &[u32],
+        groups: Groups,
+    ) -> Result<()> {
+        let label = self.label(what);
+        self.passes.decode.push(self.planner.step(label.clone(), kernel, operands, shape, groups)?);
+        self.passes.prefill.push(self.planner.step(label, kernel, operands, shape, groups)?);
+        Ok(())
+    }
+
+    /// `inner = silu(gate) · up` of the normed stream. When both halves are one matrix in one tile, decoding does
+    /// it in one dispatch.
+    async fn feed_forward(&mut self) -> Result<()> {
+        let buffers = self.planner.buffers;
+        let norm = upload(self.loader, &self.name("post_attention_norm.weight")).await?;
+        let gate_up = self.loader.merged(&[self.name("ffn_gate.weight"), self.name("ffn_up.weight")]).await?;
+        let (label, halves) = (self.label("gate · up"), self.label("gate|up"));
+        self.norm_for_prefill(&norm)?;
+        match gate_up.as_slice() {
+            [matrix] if matrix.tiles.len() == 1 => {
+                let product =
+                    Product { finish: Finish::SwiGlu, ..Product::store(&buffers.hidden, &buffers.inner) };
+                self.passes.decode.extend(self.planner.matvec(&label, matrix, &product.normed(&norm))?);
+            }
+            matrices => {
+                for matrix in matrices {
+                    let product = Product::store(&buffers.hidden, &buffers.gate_up).normed(&norm);
+                    self.passes.decode.extend(self.planner.matvec(&halves, matrix, &product)?);
+                }
+                let step = self.swiglu()?;
+                self.passes.decode.push(step);
+            }
+        }
+        let stride = 2 * self.config.intermediate as u32;
+        for matrix in &gate_up {
+            let product = Product::store(&buffers.normed, &buffers.gate_up);
+            self.passes.prefill.extend(self.planner.matmul(&halves, matrix, &product, stride)?);
+        }
+        let step = self.swiglu()?;
+        self.passes.prefill.push(step);
+        Ok(())
+    }
+
+    fn swiglu(&mut self) -> Result<Step> {
+        let buffers = self.planner.buffers;
+        let words = (self.config.intermediate / 4) as u32;
+        let operands = [&buffers.gate_up, &buffers.inner];
+        let groups = Groups::PerToken(words.div_ceil(64));
+        self.planner.step(self.label("silu · up"), (Kernel::Swiglu, &[]), &operands, &[words], groups)
+    }
 }
