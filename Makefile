@@ -1,0 +1,42 @@
+# Glowworm. `make demo` answers a question, `make test` checks everything. Both install what they lack (see
+# scripts/setup.sh), which on Debian needs root; nothing is kept outside this folder but those packages.
+
+SHELL := /bin/bash
+export XDG_RUNTIME_DIR ?= /tmp
+CARGO ?= cargo
+
+.PHONY: demo ask test lint test-rust test-wasm test-large setup clean
+
+demo: ask
+
+# One question about the sample database, with the embedded model.
+ask: target/setup-native
+	$(CARGO) run --release --package glowworm -- ask --db examples/chinook.sqlite "How many albums are there?"
+
+test: lint test-rust test-wasm
+
+lint: target/setup-native
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+
+# The software adapter is always there, so no test is ever skipped for want of a GPU.
+test-rust: target/setup-native
+	$(CARGO) test --workspace
+
+# What the page runs must compile for it.
+test-wasm: target/setup-native
+	$(CARGO) check --target wasm32-unknown-unknown -p glowworm-gguf -p glowworm-model -p glowworm-engine \
+		-p glowworm-agent -p glowworm-database
+
+# By hand, minutes long: a model of the full 2B shape with random weights. See docs/benchmarks.md.
+test-large: target/setup-native
+	scripts/test-large.sh
+
+setup: target/setup-native
+
+target/setup-native: scripts/setup.sh rust-toolchain.toml
+	scripts/setup.sh native
+	@mkdir -p target && touch $@
+
+clean:
+	$(CARGO) clean
