@@ -46,6 +46,8 @@ pub enum PromptOrigin {
     File {
         /// Path or address of the file.
         location: String,
+        /// Name of the constant in it, such as `SYSTEM_PROMPT`.
+        constant: String,
     },
     /// The model file's own metadata.
     ModelFile,
@@ -58,8 +60,10 @@ pub enum PromptOrigin {
 /// The opening of the context: system turn, user turn, and the start of the assistant's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prompt {
-    /// Where the wording came from.
-    pub origin: PromptOrigin,
+    /// Where the wording of the system turn came from.
+    pub system_from: PromptOrigin,
+    /// Where the wording around the question came from; a source may have only the one or the other.
+    pub user_from: PromptOrigin,
     /// What is appended to an empty context, the generation prompt (`<|im_start|>assistant\n…`) included.
     pub segments: Vec<Segment>,
 }

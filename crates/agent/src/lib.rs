@@ -42,7 +42,7 @@
 //!     Segment::Text("How many users are there?".into()),
 //!     Segment::Markup("<|im_end|>\n<|im_start|>assistant\n<think>\n".into()),
 //! ];
-//! let prompt = Prompt { origin: PromptOrigin::Given, segments };
+//! let prompt = Prompt { system_from: PromptOrigin::Given, user_from: PromptOrigin::Given, segments };
 //! let mut episode = Episode::new(EpisodeConfig::new("How many users are there?", prompt))?;
 //! loop {
 //!     match episode.step() {
@@ -82,6 +82,8 @@
 //! [`parse`] the reading of a model's turn, [`answer`] the reading of its last one, [`Trace`] the record
 //! of an episode (its JSON is described in `docs/trace.md`), and [`replay`] the proof that a record
 //! contains all that happened.
+
+#![forbid(unsafe_code)]
 
 pub mod answer;
 mod compose;

@@ -11,7 +11,7 @@ fuzz_target!(|input: (u16, u8, Vec<(String, u16)>)| {
     let (budget, answer_runs, turns) = input;
     let budget = u64::from(budget).max(4);
     let segments = vec![Segment::Text("q".into())];
-    let mut config = EpisodeConfig::new("q", Prompt { origin: PromptOrigin::Given, segments });
+    let mut config = EpisodeConfig::new("q", Prompt { system_from: PromptOrigin::Given, user_from: PromptOrigin::Given, segments });
     config.limits = Limits::with_token_budget(budget);
     let mut episode = Episode::new(config).expect("limits that leave room");
     let mut turns = turns.into_iter();

@@ -16,7 +16,8 @@ pub fn config(question: &str) -> EpisodeConfig {
         Segment::Text(format!("Question: {question}")),
         Segment::Markup("<|im_end|>\n<|im_start|>assistant\n<think>\n".into()),
     ];
-    EpisodeConfig::new(question, Prompt { origin: PromptOrigin::Reconstruction, segments })
+    let system_from = PromptOrigin::File { location: "agent.py".into(), constant: "SYSTEM_PROMPT".into() };
+    EpisodeConfig::new(question, Prompt { system_from, user_from: PromptOrigin::Reconstruction, segments })
 }
 
 /// One token for every four bytes that were begun.
