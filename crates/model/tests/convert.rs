@@ -9,7 +9,7 @@ use std::path::Path;
 
 use glowworm_gguf::{Header, Metadata, TensorType, Value, blocks};
 use glowworm_model::convert::{Options, SYSTEM_PROMPT_KEY, convert, convert_to};
-use glowworm_model::{Config, tensors};
+use glowworm_model::{Config, Tokenizer, tensors};
 use glowworm_tests::{Fixture, shared};
 use safetensors::SafeTensors;
 
@@ -120,6 +120,23 @@ fn grp_has_its_value_heads_reordered_and_no_prediction_block() {
     );
 }
 
+/// Text and markup give the same ids as with the checkpoint's own tokenizer.json.
+fn same_tokens(tokenizer: &Tokenizer, folder: &Path) {
+    let expected = Tokenizer::from_json(fs::read(folder.join("tokenizer.json")).unwrap()).unwrap();
+    let texts = [
+        "SELECT name FROM planets WHERE id = 12345;\n",
+        "café naïve Größe — 東京 数据库 e\u{301}",
+        "  don't we'LL  x\n\n\ty <think>\nx</think>\n\n<|im_end|>",
+        "{\"tool\": \"list_tables\"} Tool result:\n COUNT(*)",
+    ];
+    for text in texts {
+        assert_eq!(tokenizer.encode_text(text).unwrap(), expected.encode_text(text).unwrap(), "{text}");
+        let ids = tokenizer.encode_template(text).unwrap();
+        assert_eq!(ids, expected.encode_template(text).unwrap(), "{text}");
+        assert_eq!(tokenizer.decode(&ids, true), expected.decode(&ids, true), "{text}");
+    }
+}
+
 #[test]
 fn what_is_converted_is_what_the_configuration_expects() {
     for (fixture, kind) in [("eq", TensorType::BF16), ("grp", TensorType::F16), ("grp", TensorType::Q8_0)] {
@@ -131,6 +148,11 @@ fn what_is_converted_is_what_the_configuration_expects() {
         expected.value_heads_order = config.value_heads_order;
         expected.mtp_layers = 0;
         assert_eq!(config, expected);
+    }
+    // And its tokenizer is the one of tokenizer.json.
+    for fixture in ["eq", "grp"] {
+        let file = File::convert(fixture, TensorType::Q8_0);
+        same_tokens(&Tokenizer::from_gguf(&file.header.metadata).unwrap(), Fixture::open(fixture).folder());
     }
     // The checkpoint's matrices are BF16: nothing is lost.
     let (exact, wide) = (File::convert("eq", TensorType::BF16), File::convert("eq", TensorType::F32));
@@ -157,6 +179,7 @@ fn the_embedded_model_carries_its_tokenizer_and_prompts() {
     let metadata = &file.header.metadata;
     let json = fs::read_to_string(shared("models/tiny/tokenizer.json")).unwrap();
     assert_eq!(metadata.str("tokenizer.huggingface.json").unwrap(), json);
+    same_tokens(&Tokenizer::from_gguf(metadata).unwrap(), &shared("models/tiny"));
     assert_eq!(metadata.str("tokenizer.ggml.pre").unwrap(), "default");
     assert_eq!(metadata.strings("tokenizer.ggml.tokens").unwrap().get(2014).unwrap(), "Tool result:\n");
     assert_eq!(metadata.integers("tokenizer.ggml.token_type").unwrap()[2003..2007], [3, 3, 3, 4]);
