@@ -82,13 +82,6 @@ pub enum Error {
         problem: String,
     },
 
-    /// A prompt template asks for something that the program does not give.
-    #[error("filling in the user prompt: {problem}")]
-    Placeholder {
-        /// Which placeholder, and which names exist.
-        problem: String,
-    },
-
     /// Converting or reading a checkpoint of another format failed.
     #[error("reading the checkpoint: {what}: {problem}")]
     Checkpoint {

@@ -8,11 +8,16 @@
 pub mod config;
 pub mod convert;
 pub mod error;
+pub mod prompt;
+mod python;
 #[cfg(feature = "reference")]
 pub mod reference;
+pub mod template;
 pub mod tensors;
 pub mod tokenizer;
 
 pub use config::{Config, LayerKind, ValueHeadOrder};
 pub use error::{Error, Result};
+pub use prompt::{Prompt, PromptSource};
+pub use template::{ChatTemplate, Rendered, TurnMarkup};
 pub use tokenizer::{Segment, StreamDecoder, Tokenizer};

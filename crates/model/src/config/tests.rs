@@ -118,3 +118,141 @@ fn other_architectures_are_refused_by_name() {
     assert!(Config::from_hf_json("{}").unwrap_err().to_string().contains("(none given)"));
     assert!(matches!(Config::from_hf_json("[1"), Err(Error::Json { .. })));
 }
+
+mod gguf {
+    use glowworm_gguf::write::Declaration;
+    use glowworm_gguf::{Header, TensorInfo, TensorType, Value, Writer};
+
+    use super::*;
+    use crate::tensors;
+
+    fn header(path: &str) -> Header {
+        let full = format!("{}/../../../shared/fixtures/{path}", env!("CARGO_MANIFEST_DIR"));
+        let bytes =
+            std::fs::read(&full).unwrap_or_else(|error| panic!("{full} is needed by this test: {error}"));
+        Header::read_from(&mut bytes.as_slice(), bytes.len() as u64).unwrap()
+    }
+
+    #[test]
+    fn files_of_llama_cpp_agree_with_their_checkpoints() {
+        for (name, files) in [("eq", &["Q8_0", "Q4_0", "Q4_K_M", "Q5_K_M", "Q6_K"][..]), ("grp", &["Q4_K_M"])]
+        {
+            let json = Config::from_hf_json(&fixture(&format!("{name}/config.json"))).unwrap();
+            for file in files {
+                let header = header(&format!("{name}/model-{file}.gguf"));
+                let config = Config::from_gguf(&header).unwrap();
+                tensors::check(&config, &header).unwrap();
+                assert_eq!(config.value_heads_order, ValueHeadOrder::Tiled);
+                // The order apart, and whether the prediction head was kept, it is the same model.
+                let same = Config {
+                    value_heads_order: ValueHeadOrder::Grouped,
+                    mtp_layers: json.mtp_layers,
+                    ..config.clone()
+                };
+                assert_eq!(same, json);
+                assert_eq!(config.mtp_layers, usize::from(name == "grp"));
+                assert_eq!(config.layers.len(), 4);
+                // Every tensor of the file but the prediction head's is on the list.
+                let trunk = tensors::trunk(&config);
+                let rest: Vec<&str> = header
+                    .tensors
+                    .iter()
+                    .map(|tensor| tensor.name.as_str())
+                    .filter(|name| !trunk.iter().any(|tensor| tensor.name == *name))
+                    .collect();
+                assert!(rest.iter().all(|name| name.starts_with("blk.4.")), "{rest:?}");
+                assert_eq!(rest.is_empty(), name == "eq");
+            }
+        }
+    }
+
+    #[test]
+    fn a_prediction_head_may_be_declared_and_absent() {
+        let mut header = header("grp/model-Q4_K_M.gguf");
+        header.tensors.retain(|tensor| !tensor.name.starts_with("blk.4."));
+        let header = rebuilt(header);
+        let config = Config::from_gguf(&header).unwrap();
+        assert_eq!((config.layers.len(), config.mtp_layers), (4, 1));
+        tensors::check(&config, &header).unwrap();
+    }
+
+    /// The header as a file with these tensors would have it.
+    fn rebuilt(header: Header) -> Header {
+        let declare = |tensor: &TensorInfo| Declaration {
+            name: tensor.name.clone(),
+            dims: tensor.dims.clone(),
+            kind: tensor.kind,
+        };
+        let mut bytes = Vec::new();
+        let declarations = header.tensors.iter().map(declare).collect();
+        drop(Writer::new(&mut bytes, &header.metadata, declarations).unwrap());
+        Header::read_from(&mut bytes.as_slice(), 1 << 30).unwrap()
+    }
+
+    fn spoilt(key: &str, value: impl Into<Value>) -> Result<Config> {
+        let mut header = header("eq/model-Q4_0.gguf");
+        header.metadata.set(key, value);
+        Config::from_gguf(&header)
+    }
+
+    #[test]
+    fn the_list_of_layers_wins_and_must_fit_the_tensors() {
+        assert!(spoilt("qwen35.full_attention_interval", 2u32).is_ok());
+        let wrong = spoilt("qwen35.attention.recurrent_layers", vec![true, true, false, true]);
+        assert!(wrong.unwrap_err().to_string().contains("blk.2"));
+        assert!(spoilt("qwen35.attention.recurrent_layers", vec![1i32, 1, 1, 0]).is_ok());
+        let short = spoilt("qwen35.attention.recurrent_layers", vec![true]);
+        assert!(short.unwrap_err().to_string().contains("1 entries for 4"));
+    }
+
+    #[test]
+    fn hostile_numbers_are_errors() {
+        let cases: &[(&str, u32, &str)] = &[
+            ("qwen35.block_count", 0, "no trunk"),
+            ("qwen35.block_count", u32::MAX, "no trunk"),
+            ("qwen35.nextn_predict_layers", 4, "no trunk"),
+            ("qwen35.nextn_predict_layers", u32::MAX, "no trunk"),
+            ("qwen35.embedding_length", u32::MAX, "hidden size"),
+            ("qwen35.attention.head_count", 0, "attention heads"),
+            ("qwen35.attention.head_count_kv", 0, "key-value heads"),
+            ("qwen35.attention.value_length", 128, "differs"),
+            ("qwen35.ssm.time_step_rank", 0, "inner_size"),
+            ("qwen35.ssm.time_step_rank", 3, "inner_size"),
+            ("qwen35.ssm.group_count", 0, "linear key heads"),
+            ("qwen35.ssm.inner_size", 0, "value head size"),
+            ("qwen35.ssm.conv_kernel", 0, "convolution kernel"),
+            ("qwen35.rope.dimension_count", 63, "rotated"),
+            ("qwen35.rope.dimension_count", 258, "rotated"),
+        ];
+        for (key, value, expected) in cases {
+            let message = spoilt(key, *value).unwrap_err().to_string();
+            assert!(message.contains(expected), "{key} = {value}: {message}");
+        }
+        assert!(spoilt("qwen35.rope.freq_base", f32::NAN).is_err());
+        assert!(spoilt("qwen35.attention.layer_norm_rms_epsilon", -1f32).is_err());
+        assert!(spoilt("qwen35.rope.scaling.type", "yarn").unwrap_err().to_string().contains("yarn"));
+        assert!(spoilt("general.architecture", "qwen35moe").unwrap_err().to_string().contains("`qwen35moe`"));
+        assert!(matches!(spoilt("qwen35.context_length", "long"), Err(Error::Gguf(_))));
+    }
+
+    #[test]
+    fn a_missing_or_odd_tensor_is_named() {
+        let original = header("eq/model-Q4_0.gguf");
+        let config = Config::from_gguf(&original).unwrap();
+        let change = |name: &str, change: &dyn Fn(&mut TensorInfo)| {
+            let mut header = original.clone();
+            header.tensors.iter_mut().filter(|tensor| tensor.name == name).for_each(change);
+            tensors::check(&config, &rebuilt(header)).unwrap_err().to_string()
+        };
+        let gone = change("blk.3.attn_q_norm.weight", &|tensor| tensor.name = "x".into());
+        assert!(gone.contains("`blk.3.attn_q_norm.weight` is missing"), "{gone}");
+        let odd = change("blk.0.ssm_a", &|tensor| tensor.dims = vec![3]);
+        assert!(odd.contains("`blk.0.ssm_a` has dims [3] where [2]"), "{odd}");
+        let kind = change("token_embd.weight", &|tensor| tensor.kind = TensorType::IQ4_XS);
+        assert!(kind.contains("token_embd.weight") && kind.contains("IQ4_XS"), "{kind}");
+        // A trailing dim of 1 is none.
+        let mut header = original.clone();
+        header.tensors.iter_mut().for_each(|tensor| tensor.dims.push(1));
+        tensors::check(&config, &rebuilt(header)).unwrap();
+    }
+}
