@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use crate::token::{Kind, tokens};
+
 /// How many leading bytes [`inspect`] looks at. More does no harm, fewer tells less.
 pub const HEAD_BYTES: usize = 4096;
 
@@ -267,7 +269,7 @@ fn text(head: &[u8]) -> Option<FileProblem> {
     if ["<!doctype", "<html", "<?xml", "<head"].iter().any(|tag| lower.starts_with(tag)) {
         return Some(FileProblem::Html);
     }
-    let first = crate::token::tokens(start).find(|token| token.kind != crate::token::Kind::Space);
+    let first = tokens(start).find(|token| !matches!(token.kind, Kind::Space | Kind::Semicolon));
     let is_sql = first.is_some_and(|token| {
         let words =
             ["PRAGMA", "BEGIN", "CREATE", "INSERT", "DROP", "SET", "USE", "START", "LOCK", "ALTER", "DELETE"];

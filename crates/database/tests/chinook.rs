@@ -1,5 +1,7 @@
 //! The answers of the tools over Chinook, byte for byte.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod common;
 
 use common::{call, error, text, tools};

@@ -4,6 +4,8 @@ mod heap;
 mod open;
 mod policy;
 mod statement;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 use std::fmt;

@@ -45,6 +45,10 @@ pub(super) fn run(
             ffi::SQLITE_DONE => return Ok(result),
             code => return Err(failed(code)),
         }
+        // The progress handler looks between steps of the virtual machine; this looks at what the last of them made.
+        if watch.must_end() {
+            return Err(failed(ffi::SQLITE_INTERRUPT));
+        }
         if result.rows.len() == limits.rows {
             result.more = true;
             return Ok(result);
