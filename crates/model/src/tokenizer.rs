@@ -12,7 +12,10 @@
 //! since the model has seen them everywhere.
 //!
 //! # Memory
-//! Measured with the real vocabulary of 248 thousand tokens: see the test `the_real_vocabulary_is_small`.
+//! The real vocabulary of 248 thousand tokens is built from a parsed header in 0.6 s on a busy two-core machine (the
+//! tests' build), takes 13.3 MB while that lasts and holds 8.3 MB; the `tokenizers` crate's own model of the same words
+//! took 65.9 MB and holds 49.2 MB. `tests/tokenizer_memory.rs` counts it. Encoding takes some 180 bytes for each byte
+//! of a text while it lasts, which is the crate's bookkeeping of where each character came from.
 
 mod added;
 mod bpe;

@@ -1,9 +1,9 @@
 //! Byte-pair merging, from a table of a few megabytes.
 //!
-//! The `tokenizers` crate's own model keeps each token as a `String` in two hash maps and the merges in a third:
-//! with a vocabulary of 248 thousand tokens that is more memory than a browser tab should spend on words. The same
-//! merges fit in 4 MB of sorted arrays, and nothing else is needed: a byte has an id, two ids have a merge or not.
-//! That the results are those of the crate is what the tests compare.
+//! The `tokenizers` crate's own model keeps each token as a `String` in two hash maps and the merges in a third: with
+//! a vocabulary of 248 thousand tokens that is 49 MB, and 66 MB to build, most of what a whole run may take beside the
+//! weights. The same merges fit in 4 MB of sorted arrays, and nothing else is needed: a byte has an id, two ids have a
+//! merge or not. That the results are those of the crate is what the tests compare.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
