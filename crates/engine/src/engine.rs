@@ -293,6 +293,33 @@ impl Engine {
             .collect()
     }
 
+    /// Runs each dispatch of a decode token `repeats` times by itself and returns its mean time, in the order of
+    /// [`Engine::decode_plan`]. On a GPU the cost of submitting and waiting is part of each time, so compare steps
+    /// with each other, not with a token. The sequence is forgotten.
+    ///
+    /// # Errors
+    /// A lost device.
+    pub fn profile_decode(&mut self, repeats: u32) -> Result<Vec<Duration>> {
+        self.reset();
+        self.write_control(Control { count: 1, limit: u32::MAX, ..self.control() });
+        let steps = self.passes.decode.iter().chain(&self.head).chain(std::iter::once(&self.sample));
+        let mut times = Vec::new();
+        for step in steps {
+            self.gpu.wait()?;
+            let started = Instant::now();
+            let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
+            {
+                let mut pass = encoder.begin_compute_pass(&Default::default());
+                (0..repeats).for_each(|_| step.encode(&mut pass, 1));
+            }
+            self.gpu.queue.submit([encoder.finish()]);
+            self.gpu.wait()?;
+            times.push(started.elapsed() / repeats.max(1));
+        }
+        self.reset();
+        Ok(times)
+    }
+
     /// Forgets the sequence.
     pub fn reset(&mut self) {
         self.position = 0;
