@@ -31,7 +31,7 @@ async fn run(path: &std::path::Path, adapter: Option<String>) -> Result<(), Box<
     let mut engine = Engine::load(&gpu, &mut source, &header, &config, options, &mut |_| {}).await?;
     println!("loaded in {:.2?}", started.elapsed());
 
-    let times = engine.profile_decode(3)?;
+    let times = engine.profile_decode(3).await?;
     let plan = engine.decode_plan();
     let mut groups: BTreeMap<String, (u32, Duration, u64)> = BTreeMap::new();
     for (step, time) in plan.iter().zip(&times) {
@@ -50,7 +50,8 @@ async fn run(path: &std::path::Path, adapter: Option<String>) -> Result<(), Box<
     }
     println!("{} dispatches, {total:.2?} by themselves", plan.len());
 
-    let prompt: Vec<u32> = (0..128).map(|i| 1000 + i * 37 % 5000).map(|t| t % config.vocab_size as u32).collect();
+    let prompt: Vec<u32> =
+        (0..128).map(|i| 1000 + i * 37 % 5000).map(|t| t % config.vocab_size as u32).collect();
     let started = Instant::now();
     engine.append(&prompt).await?;
     engine.logits().await?;

@@ -223,7 +223,7 @@ impl Engine {
         let readback =
             gpu.guarded("readback", || gpu.buffer("readback", read_bytes as u64, read_usage)).await?;
         gpu.queue.submit([]);
-        gpu.wait()?;
+        gpu.wait().await?;
         Ok(Self {
             gpu: gpu.clone(),
             config: config.clone(),
@@ -299,13 +299,13 @@ impl Engine {
     ///
     /// # Errors
     /// A lost device.
-    pub fn profile_decode(&mut self, repeats: u32) -> Result<Vec<Duration>> {
+    pub async fn profile_decode(&mut self, repeats: u32) -> Result<Vec<Duration>> {
         self.reset();
         self.write_control(Control { count: 1, limit: u32::MAX, ..self.control() });
         let steps = self.passes.decode.iter().chain(&self.head).chain(std::iter::once(&self.sample));
         let mut times = Vec::new();
         for step in steps {
-            self.gpu.wait()?;
+            self.gpu.wait().await?;
             let started = Instant::now();
             let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
             {
@@ -313,7 +313,7 @@ impl Engine {
                 (0..repeats).for_each(|_| step.encode(&mut pass, 1));
             }
             self.gpu.queue.submit([encoder.finish()]);
-            self.gpu.wait()?;
+            self.gpu.wait().await?;
             times.push(started.elapsed() / repeats.max(1));
         }
         self.reset();
@@ -343,7 +343,7 @@ impl Engine {
         for (index, piece) in all.chunks(self.options.batch).enumerate() {
             // Queued passes keep copies of their inputs: let the GPU catch up now and then.
             if index % 8 == 7 {
-                self.gpu.wait()?;
+                self.gpu.wait().await?;
             }
             self.pass(piece);
         }

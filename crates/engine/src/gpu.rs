@@ -126,13 +126,24 @@ impl Gpu {
         }
     }
 
-    /// Waits until everything that was submitted is done. In the browser this returns at once: there the queue
-    /// bounds itself.
-    pub(crate) fn wait(&self) -> Result<()> {
+    /// Waits until everything that was submitted is done.
+    pub(crate) async fn wait(&self) -> Result<()> {
+        let (sender, receiver) = futures_channel::oneshot::channel();
+        self.queue.on_submitted_work_done(move || {
+            // The receiver is gone only when this future was dropped: nobody waits any more.
+            let _ = sender.send(());
+        });
+        self.poll();
+        // A callback that was dropped unheard says the same: there is nothing left to wait for.
+        let _ = receiver.await;
+        self.check()
+    }
+
+    /// Natively, callbacks are called while the device is polled; in the browser, by the browser.
+    fn poll(&self) {
         if let Err(error) = self.device.poll(wgpu::PollType::wait_indefinitely()) {
             note(&self.fault, error.to_string());
         }
-        self.check()
     }
 
     /// Maps `range` of a readback buffer and copies it out.
@@ -146,7 +157,7 @@ impl Gpu {
             // The receiver is gone only when this future was dropped: nobody waits for the result.
             let _ = sender.send(result);
         });
-        self.wait()?;
+        self.poll();
         let lost = |reason: String| Error::DeviceLost { reason };
         match receiver.await {
             Ok(Ok(())) => {}

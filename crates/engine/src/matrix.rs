@@ -198,7 +198,7 @@ impl<'a, S: ByteSource> Loader<'a, S> {
                 self.gpu.queue.write_buffer(&buffer, main_written, &self.repacked);
                 main_written += self.repacked.len() as u64;
                 self.advance(self.raw.len());
-                self.bound_uploads(self.repacked.len())?;
+                self.bound_uploads(self.repacked.len()).await?;
                 row = end;
             }
             tensor_first += tensor.rows();
@@ -206,7 +206,7 @@ impl<'a, S: ByteSource> Loader<'a, S> {
         if !scales.is_empty() {
             scales.resize(scales.len().next_multiple_of(4), 0);
             self.gpu.queue.write_buffer(&buffer, scale_first, &scales);
-            self.bound_uploads(scales.len())?;
+            self.bound_uploads(scales.len()).await?;
         }
         let rows = (range.end - range.start) as u32;
         Ok(Tile { row_first: range.start as u32, rows, buffer, main_bytes, scale_bytes })
@@ -218,12 +218,12 @@ impl<'a, S: ByteSource> Loader<'a, S> {
     }
 
     /// Hands what was written to the GPU, and waits for it when much is under way.
-    fn bound_uploads(&mut self, bytes: usize) -> Result<()> {
+    async fn bound_uploads(&mut self, bytes: usize) -> Result<()> {
         self.in_flight += bytes;
         self.gpu.queue.submit([]);
         if self.in_flight >= IN_FLIGHT {
             self.in_flight = 0;
-            self.gpu.wait()?;
+            self.gpu.wait().await?;
         }
         Ok(())
     }

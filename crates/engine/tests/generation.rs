@@ -1,4 +1,5 @@
 //! Generation, sampling, snapshots and limits, on lavapipe.
+#![allow(clippy::expect_used)] // in tests a panic is the report
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! The engine's logits on lavapipe against llama.cpp in f32 on the same dequantised files.
+#![allow(clippy::expect_used)] // in tests a panic is the report
 
 mod common;
 
