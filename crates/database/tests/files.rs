@@ -11,6 +11,7 @@ use common::{make, query, shared};
 use glowworm_database::{
     Database, Error, FileProblem, NativeDatabase, NativeOptions, Notice, Value, inspect, wal,
 };
+use proptest::prelude::*;
 
 /// What opening a file of these bytes says, by path and from memory, which must be the same.
 fn problem(bytes: &[u8]) -> String {
@@ -476,4 +477,38 @@ fn a_database_without_tables() {
     let mut tools = glowworm_database::Tools::new(database).unwrap();
     assert_eq!(common::text(&mut tools, "list_tables", serde_json::json!({})), "");
     assert_eq!(common::text(&mut tools, "foreign_keys", serde_json::json!({})), "None");
+}
+
+proptest! {
+    /// Nothing in a file's first bytes makes the look at it panic, and a look at fewer bytes of it does neither.
+    #[test]
+    fn inspecting_any_bytes(
+        magic in any::<bool>(), mut bytes in prop::collection::vec(any::<u8>(), 0..300), length in any::<u64>(),
+    ) {
+        if magic {
+            bytes.splice(..0, *b"SQLite format 3\0");
+        }
+        let _ = inspect(&bytes, length, Some(1 << 31)).map_err(|problem| problem.to_string());
+        let _ = inspect(&bytes, bytes.len() as u64, None);
+    }
+
+    /// Nor does anything in a log, behind a header that is right.
+    #[test]
+    fn reading_any_log(bytes in prop::collection::vec(any::<u8>(), 0..2000), header in any::<bool>()) {
+        let mut log = Vec::new();
+        if header {
+            // Magic, version, page size 512, checkpoint, salts, and the checksum of these.
+            let words: [u32; 6] = [0x377f_0683, 3_007_000, 512, 0, 0, 0];
+            let mut sum = [0u32; 2];
+            for pair in words.chunks_exact(2) {
+                sum[0] = sum[0].wrapping_add(pair[0]).wrapping_add(sum[1]);
+                sum[1] = sum[1].wrapping_add(pair[1]).wrapping_add(sum[0]);
+            }
+            log.extend(words.iter().chain(&sum).flat_map(|word| word.to_be_bytes()));
+        }
+        log.extend(bytes);
+        if let Ok(Some(wal)) = wal::Wal::read(&log, 512) {
+            let _ = wal.apply(&mut vec![0; 1024]);
+        }
+    }
 }

@@ -73,8 +73,9 @@ impl fmt::Display for Notice {
 /// progress handler ends a statement that takes too long or too much memory, and extensions, ATTACH and temporary
 /// tables are off.
 ///
-/// One thing cannot be interrupted: a single call of a built-in function on two huge texts, such as `instr` of ten
-/// million characters in twenty million. No query over ordinary data comes near it.
+/// One thing cannot be interrupted: a single call of a built-in function. `instr` and `replace` compare naively, so
+/// looking for half a million characters in several million of nearly the same takes minutes. No query over ordinary
+/// data comes near it; a program that runs the queries of strangers should do so in a process that it can end.
 pub struct NativeDatabase {
     // Fields are dropped in order: the connection before the files and the heap share it lives on.
     connection: Connection,
