@@ -19,6 +19,13 @@
 //! immutable and read-only, and asks an authorizer about every action of every statement. And the tools never paste a
 //! name into SQL without quoting it.
 //!
+//! # Where the two engines differ
+//!
+//! The same release of SQLite with the same functions is compiled into both, and their messages are the same. What is
+//! left: sql.js has no FTS5 and no R-tree (the catalog then says so in [`Table::problem`]); it keeps SQLite's own limits,
+//! where the native engine lowers them (expression depth 500, 200 terms of a compound SELECT, 128 MiB a value); and it
+//! looks at the clock only between rows, so a runaway query is ended from outside.
+//!
 //! # What the model reads is fixed
 //!
 //! Models are trained on exact bytes: a NULL is `None`, a REAL keeps Python's `repr`, five rows are followed by

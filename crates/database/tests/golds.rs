@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::{shared, text};
+use common::{hash, shared, text};
 use glowworm_database::{Limits, NativeDatabase, NativeOptions, Tools, Value};
 use serde_json::{Value as Json, json};
 
@@ -20,12 +20,6 @@ fn canonical(value: &Value) -> String {
         Value::Text(text) => format!("t{text}"),
         Value::Blob(bytes) => bytes.iter().fold("b".to_owned(), |hex, byte| format!("{hex}{byte:02x}")),
     }
-}
-
-/// FNV-1a, 64 bits.
-fn hash(bytes: &[u8]) -> String {
-    let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    format!("{:016x}", bytes.iter().fold(0xcbf2_9ce4_8422_2325, step))
 }
 
 #[test]

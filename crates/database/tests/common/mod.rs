@@ -65,3 +65,9 @@ pub fn error<D: Database>(tools: &mut Tools<D>, name: &str, arguments: Json) -> 
 pub fn query(database: &mut NativeDatabase, sql: &str) -> Result<Rows, glowworm_database::Error> {
     database.run(&Statement::check(sql)?, &glowworm_database::Limits::default())
 }
+
+/// FNV-1a, 64 bits.
+pub fn hash(bytes: &[u8]) -> String {
+    let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    format!("{:016x}", bytes.iter().fold(0xcbf2_9ce4_8422_2325, step))
+}

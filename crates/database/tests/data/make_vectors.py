@@ -1,4 +1,4 @@
-"""Makes python_str.json and golds.json, which the tests of this crate compare with: run it with CPython 3.
+"""Makes python_str.json, golds.json and training_tools.json, which the tests of this crate compare with: run it with CPython 3.
 
     python3 make_vectors.py SHARED_DATA_FOLDER
 
@@ -6,6 +6,8 @@ python_str.json: values and what `str` (for bytes: `repr`, which is the same) ma
 golds.json: for every accepted gold query of the question sets, the number of rows, the column names and a hash of the
 rows, as Python's own sqlite3 gives them; nothing of these for a query that depends on the date. The rows themselves
 stay where the data is.
+training_tools.json: a hash of what the tools that the first built-in model was trained with answer, for calls on every
+table and column of three databases. Those tools lie beside the model (models/tiny/prototype/tools.py).
 """
 
 import json
@@ -81,6 +83,27 @@ def golds(shared):
     return out
 
 
+def training_tools(shared):
+    sys.path.insert(0, str(shared.parent / "models/tiny/prototype"))
+    import tools
+    out = []
+    for path in ["chinook.sqlite", "bird-superhero/superhero.sqlite", "defog/car_dealership.sqlite"]:
+        connection = sqlite3.connect(f"file:{shared / path}?mode=ro&immutable=1", uri=True)
+        calls = [{"tool": "list_tables"}]
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid").fetchall():
+            calls.append({"tool": "describe_table", "args": {"table_name": name}})
+            calls.append({"tool": "foreign_keys", "args": {"table_name": name}})
+            calls.append({"tool": "run_query", "args": {"sql": f"SELECT * FROM {tools.q(name)}"}})
+            for column in connection.execute(f"PRAGMA table_info({tools.q(name)})").fetchall():
+                calls.append({"tool": "distinct_values", "args": {"table_name": name, "column_name": column[1]}})
+        for sql in ["SELECT nothing", "SELECT * FROM nothing", "SELECT FROM", "SELECT 'a"]:
+            calls.append({"tool": "run_query", "args": {"sql": sql}})
+        for call in calls:
+            answer = tools.execute(connection, call)
+            out.append([path, call["tool"], call.get("args", {}), len(answer.encode()), fnv(answer.encode())])
+    return out
+
+
 def write(name, lines):
     (HERE / name).write_text(lines + "\n")
 
@@ -88,3 +111,4 @@ def write(name, lines):
 shared = pathlib.Path(sys.argv[1]).resolve()
 write("python_str.json", json.dumps(python_str(), separators=(",", ":")).replace("],[", "],\n["))
 write("golds.json", "[\n" + ",\n".join(json.dumps(e) for e in golds(shared)) + "\n]")
+write("training_tools.json", "[\n" + ",\n".join(json.dumps(e) for e in training_tools(shared)) + "\n]")
