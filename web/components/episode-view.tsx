@@ -1,0 +1,257 @@
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { duration, integer, rate } from "../format";
+import { play, saveTrace, stopPlaying } from "../actions";
+import { adapterState, episode, modelState, played, shownTurns, type Episode, type Live } from "../state";
+import { callLine, count, ENDED_BY, resultLine, tokensUsed, type Call, type Turn } from "../trace";
+import { ErrorBox } from "./error-box";
+import { now } from "../clock";
+
+export function EpisodeView() {
+  const current = episode.value;
+  const end = useRef<HTMLDivElement>(null);
+  const live = current?.live ?? null;
+  const following = useFollow();
+  useEffect(() => {
+    if (current?.running === true || played.value !== null) following(end.current);
+  }, [current, live?.text.length, live?.think.length, played.value]);
+  if (current === null) return null;
+  const { trace } = current;
+  const outcome = played.value === null ? trace.outcome : null;
+  return (
+    <section class="episode" aria-label="Episode" key={current.id}>
+      <div class="episode-head">
+        <h2>{trace.config.question}</h2>
+        <PromptBadge kind={trace.config.prompt.system_from.kind} />
+        {current.origin === "file" && <Replay current={current} />}
+        <button type="button" class="button" data-testid="trace-save" disabled={current.running} onClick={() => saveTrace(current)}>Save trace</button>
+      </div>
+      {current.origin === "file" && <Provenance current={current} />}
+      {trace.config.evidence != null && trace.config.evidence !== "" && <p class="dim">Evidence: {trace.config.evidence}</p>}
+      {shownTurns.value.map((turn) => <Round key={turn.number} turn={turn} />)}
+      {live !== null && <LiveRound live={live} />}
+      <Meter current={current} />
+      {outcome !== null && (
+        <div class="ended">
+          <span>
+            <span class="dim">ended by </span>
+            <strong data-testid="ended-by">{outcome.ended_by}</strong>
+            <span class="dim">: {ENDED_BY[outcome.ended_by]}</span>
+          </span>
+          {outcome.token_budget_hit && <span class="dim">The token budget changed its course.</span>}
+        </div>
+      )}
+      {outcome?.message != null && outcome.message !== "" && outcome.ended_by === "error" && (
+        <ErrorBox text={outcome.message}>
+          <p class="small">What the model wrote before is kept above.</p>
+        </ErrorBox>
+      )}
+      {outcome?.message != null && outcome.message !== "" && outcome.ended_by !== "error" && <p class="dim">{outcome.message}</p>}
+      <div ref={end} />
+    </section>
+  );
+}
+
+/** Scrolls to the end as long as the person is there, and leaves them alone once they have scrolled up. */
+function useFollow(): (end: HTMLElement | null) => void {
+  const follows = useRef(true);
+  useEffect(() => {
+    const stage = document.querySelector(".stage");
+    const watch = (): void => {
+      const scroller = stage !== null && stage.scrollHeight > stage.clientHeight + 1 && getComputedStyle(stage).overflowY !== "visible" ? stage : document.documentElement;
+      follows.current = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 80;
+    };
+    stage?.addEventListener("scroll", watch, { passive: true });
+    window.addEventListener("scroll", watch, { passive: true });
+    return () => {
+      stage?.removeEventListener("scroll", watch);
+      window.removeEventListener("scroll", watch);
+    };
+  }, []);
+  return (end) => {
+    if (follows.current) end?.scrollIntoView({ block: "nearest" });
+  };
+}
+
+function PromptBadge({ kind }: { kind: string }) {
+  const training = kind !== "reconstruction";
+  return (
+    <span
+      class={training ? "badge good" : "badge"}
+      data-testid="prompt-badge"
+      title={training ? "The words that the model was trained on." : "Our own wording: the words that the model was trained on were not to be had. Answers may be worse."}
+    >
+      {training ? "training prompt" : "reconstructed"}
+    </span>
+  );
+}
+
+function Provenance({ current }: { current: Episode }) {
+  const { run } = current.trace.config;
+  const when = run.started_at === null ? "" : `, ${run.started_at.replace("T", " ").replace(/:\d\d(\.\d+)?Z$/, " UTC")}`;
+  return (
+    <div class="small dim">
+      From a file: model {run.model || "not named"}, database {run.database || "not named"}{when}.{" "}
+      {current.check === null ? (
+        "Every step follows by the rules of the protocol."
+      ) : (
+        <details>
+          <summary>It does not replay as it was recorded.</summary>
+          <pre class="opened">{current.check}</pre>
+        </details>
+      )}
+    </div>
+  );
+}
+
+function Replay({ current }: { current: Episode }) {
+  const turns = current.trace.turns.length;
+  if (turns === 0) return null;
+  return played.value === null ? (
+    <button type="button" class="button" onClick={() => play(current)}>Play</button>
+  ) : (
+    <button type="button" class="button" onClick={stopPlaying}>Show all ({played.value} of {turns})</button>
+  );
+}
+
+function Round({ turn }: { turn: Turn }) {
+  const completion = turn.completion;
+  const cost = completion === null ? null : `${duration(completion.ended_ms - completion.started_ms)} · ${integer(completion.tokens.generated)} t`;
+  const rest = turn.kind === "final" || turn.calls.length === 0 ? afterThink(completion?.text ?? "") : "";
+  return (
+    <div class="round" data-testid="round" role="group" aria-label={`Turn ${turn.number}`}>
+      <span class="number" aria-hidden="true">{turn.number}</span>
+      <div>
+        {(turn.think.trim() !== "" || cost !== null) && <Think text={turn.think.trim()} cost={cost} />}
+        {turn.calls.length > 0 && <Calls calls={turn.calls} />}
+        {rest !== "" && <pre class="raw">{rest}</pre>}
+        {turn.no_call != null && <p class="dim small">No call was found in this turn.</p>}
+        {turn.kind === "final" && turn.calls.length === 0 && <p class="small dim">Final turn: the model had to answer.</p>}
+      </div>
+    </div>
+  );
+}
+
+function afterThink(text: string): string {
+  const at = text.indexOf("</think>");
+  return (at < 0 ? text : text.slice(at + "</think>".length)).trim();
+}
+
+function Think({ text, cost }: { text: string; cost: string | null }) {
+  const open = useSignal(false);
+  const long = text.length > 200 || text.split("\n").length > 2;
+  return (
+    <div class={open.value || !long ? "think" : "think closed"}>
+      <div>
+        <div class="text" data-testid="think">{text}</div>
+        {long && (
+          <button type="button" class="toggle" aria-expanded={open.value} onClick={() => (open.value = !open.value)}>
+            {open.value ? "less" : "all of it"}
+          </button>
+        )}
+      </div>
+      {cost !== null && <span class="cost">{cost}</span>}
+    </div>
+  );
+}
+
+function Calls({ calls }: { calls: Call[] }) {
+  const open = useSignal<ReadonlySet<number>>(new Set());
+  const toggle = (index: number): void => {
+    const next = new Set(open.value);
+    if (!next.delete(index)) next.add(index);
+    open.value = next;
+  };
+  return (
+    <ul class="calls">
+      {calls.map((call, index) => {
+        const { tool, detail } = callLine(call);
+        const failed = call.result?.is_error === true || call.status === "rejected";
+        const opened = open.value.has(index);
+        const running = call.status === "pending" && call.result === null;
+        return (
+          <li key={index}>
+            <button type="button" class={failed ? "call failed" : "call"} data-testid="tool-call" aria-expanded={opened} onClick={() => toggle(index)}>
+              <span class="tool">{tool}</span>
+              <span class="what" dir="auto">{detail}</span>
+              <span class="gave" data-testid={opened ? undefined : "tool-result"}>
+                {failed && <span class="visually-hidden">failed: </span>}
+                {resultLine(call)}
+                {running && <span class="caret" />}
+              </span>
+            </button>
+            {opened && (
+              <div class="opened" tabIndex={0} role="region" aria-label={`Result of ${tool}`}>
+                {(tool === "run_query" || tool === "submit_sql" || call.name === null) && <pre>{call.name === null ? call.raw : String(call.args["sql"] ?? "")}</pre>}
+                <pre data-testid="tool-result">{call.result?.text ?? resultLine(call)}</pre>
+              </div>
+            )}
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+function LiveRound({ live }: { live: Live }) {
+  const reading = live.firstTokenAt === null;
+  return (
+    <div class="round now" data-testid="round" role="group" aria-label={`Turn ${live.number}, being written`}>
+      <span class="number" aria-hidden="true">{live.number}</span>
+      <div>
+        <div class="think">
+          <div class={live.text === "" && !reading ? "text caret" : "text"} data-testid="think">
+            {reading ? <span class="caret">reading {integer(live.contextBefore)} tokens and what is new</span> : live.think.trim()}
+          </div>
+          <span class="cost">{integer(live.tokens)} t</span>
+        </div>
+        {live.text.trim() !== "" && <pre class="raw caret">{live.text.trim()}</pre>}
+      </div>
+    </div>
+  );
+}
+
+function Meter({ current }: { current: Episode }) {
+  const { limits } = current.trace.config;
+  const turns = shownTurns.value;
+  const live = current.live;
+  const used = (live?.tokens ?? 0) + (turns === current.trace.turns ? tokensUsed(current.trace) : Math.max(0, ...turns.map((turn) => turn.context_tokens)));
+  const toolTurns = Math.min(limits.tool_turns, turns.filter((turn) => turn.kind === "tool").length + (live !== null && !live.final ? 1 : 0));
+  let tokens = 0;
+  let spent = 0;
+  for (const turn of turns) {
+    if (turn.completion === null) continue;
+    tokens += turn.completion.tokens.generated;
+    spent += turn.completion.ended_ms - turn.completion.started_ms;
+  }
+  const seconds = current.running ? now.value - current.startedAt : current.endedAt !== null ? current.endedAt - current.startedAt : null;
+  const last = turns.at(-1)?.completion;
+  const first = live?.firstTokenAt ?? null;
+  const speed = live !== null && first !== null ? rate(live.tokens, now.value - first) : last != null ? rate(tokens, spent) : "–";
+  return (
+    <div class="meter" data-testid="budget">
+      <span class="turns" aria-hidden="true">
+        {Array.from({ length: limits.tool_turns }, (_, index) => <i key={index} class={index < toolTurns ? "on" : ""} />)}
+      </span>
+      <span class="bar" role="img" aria-label={`${Math.round((100 * used) / limits.token_budget)}% of the token budget used`}>
+        <i style={{ width: `${Math.min(100, (100 * used) / limits.token_budget)}%` }} />
+      </span>
+      <span>
+        {toolTurns} of {count(limits.tool_turns, "turn")} · {integer(used)} of {integer(limits.token_budget)} tokens · {speed}
+        {seconds !== null && ` · ${duration(seconds)}`}
+      </span>
+    </div>
+  );
+}
+
+/** For tests and screen readers: what the page is doing. */
+export function statusWords(): string {
+  const current = episode.value;
+  if (current?.running === true) return current.stopping ? "stopping" : `turn ${current.live?.number ?? current.trace.turns.length}`;
+  if (current?.trace.outcome != null) return `answered: ${current.trace.outcome.ended_by}`;
+  const model = modelState.value;
+  if (model.kind === "loading") return "loading the model";
+  if (model.kind === "ready") return "ready";
+  if (adapterState.value.kind === "missing") return "no WebGPU: browse, run SQL, open a trace";
+  return "no model";
+}

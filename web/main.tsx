@@ -1,0 +1,23 @@
+import { render } from "preact";
+import { openSample } from "./actions";
+import { App } from "./components/app";
+import { engine } from "./engine-client";
+import { SAMPLES } from "./samples";
+import { startTheme } from "./theme";
+
+startTheme();
+const place = document.getElementById("app");
+if (place === null) throw new Error("the page has no place for the app");
+render(<App />, place);
+
+// The sample and the built-in model are there before anybody has chosen anything.
+const sample = SAMPLES[0];
+if (sample !== undefined) void openSample(sample);
+void engine.checkAdapter().then((good) => {
+  if (good) void engine.useBuiltIn();
+});
+
+if ("serviceWorker" in navigator && import.meta.env.PROD) {
+  // Without one the page works all the same, only not offline.
+  void navigator.serviceWorker.register("./sw.js").catch(() => undefined);
+}

@@ -1,0 +1,158 @@
+/** The engine worker: the model on WebGPU, its episodes, and the models that are stored. */
+
+import * as Comlink from "comlink";
+import builtIn from "../../models/builtin.gguf?url";
+import init, { checkPrompt, inspectModel, Session, Sha256 } from "../generated/engine.js";
+import wasm from "../generated/engine_bg.wasm?url";
+import type { Live } from "../state";
+import type { Trace } from "../trace";
+import { findAdapter } from "./adapter";
+import { destroyDevice, releaseDevice, watchDevices } from "./devices";
+import { Recorder } from "./recorder";
+import * as store from "./store";
+
+const ready = init({ module_or_path: wasm });
+
+let session: Session | null = null;
+let cancelled = false;
+let lost: (reason: string) => void = () => undefined;
+watchDevices((reason) => lost(reason));
+
+export interface Facts {
+  title: string | null;
+  baseRepository: string | null;
+  quantisation: string;
+  context: number;
+  longestContext: number;
+  /** Bytes of GPU memory. */
+  memory: number;
+  temperature: number;
+  prompt: { kind: "training" | "reconstructed"; source: string };
+}
+
+export interface Prompt {
+  name: string;
+  text: string;
+}
+
+export type ModelSource = { kind: "built-in" } | { kind: "file"; file: File } | { kind: "stored"; id: string };
+
+export interface Ask {
+  question: string;
+  evidence: string | null;
+  schema: string | null;
+  temperature: number;
+  seed: number;
+  tokenBudget: number;
+  database: string;
+}
+
+export interface Callbacks {
+  begins(trace: Trace): void;
+  /** `trace` is null where it has not changed. */
+  changes(trace: Trace | null, live: Live | null): void;
+  tool(name: string, args: string): Promise<string>;
+  check(sql: string): Promise<string | null>;
+}
+
+async function open(source: ModelSource): Promise<{ name: string; blob: Blob; prompt: Prompt | null }> {
+  switch (source.kind) {
+    case "built-in": {
+      const response = await fetch(builtIn);
+      if (!response.ok) throw new Error(`the built-in model could not be fetched (${response.status}); load the page again`);
+      return { name: "built-in", blob: await response.blob(), prompt: null };
+    }
+    case "file":
+      return { name: source.file.name, blob: source.file, prompt: null };
+    case "stored": {
+      const { file, meta } = await store.fileOf(source.id);
+      return { name: meta.path.split("/").at(-1) ?? meta.path, blob: file, prompt: meta.prompt };
+    }
+  }
+}
+
+function unload(): void {
+  session?.free();
+  session = null;
+  releaseDevice();
+}
+
+const api = {
+  async adapter() {
+    return findAdapter();
+  },
+  onLost(tell: (reason: string) => void): void {
+    lost = tell;
+  },
+  /** Loads a model in place of the one before. A prompt that is given goes before the one stored with it. */
+  async load(source: ModelSource, context: number, given: Prompt | null, progress: (done: number, total: number) => void): Promise<{ name: string; bytes: number; facts: Facts }> {
+    await ready;
+    const { name, blob, prompt } = await open(source);
+    unload();
+    const words = given ?? prompt;
+    let told = 0;
+    session = await Session.load(name, blob, words?.name, words?.text, context, (done: number) => {
+      if (performance.now() - told < 100) return;
+      told = performance.now();
+      progress(done, blob.size);
+    });
+    return { name, bytes: blob.size, facts: JSON.parse(session.facts()) as Facts };
+  },
+  unload,
+  async inspect(file: File, context: number): Promise<Facts> {
+    await ready;
+    return JSON.parse(await inspectModel(file.name, file, context)) as Facts;
+  },
+  async checkPrompt(name: string, text: string): Promise<void> {
+    await ready;
+    checkPrompt(name, text);
+  },
+  /** Runs an episode. The engine waits for the GPU all the time, so a stop is heard in between. */
+  async ask(request: Ask, callbacks: Callbacks): Promise<Trace> {
+    if (session === null) throw new Error("no model is loaded; choose one");
+    cancelled = false;
+    const recorder = new Recorder(
+      (trace) => void callbacks.begins(trace),
+      (trace, live) => void callbacks.changes(trace, live),
+    );
+    const text = await session.ask(JSON.stringify({ ...request, startedAt: new Date().toISOString() }), {
+      event: (event: string) => recorder.take(event),
+      cancelled: () => cancelled,
+      tool: (name: string, args: string) => callbacks.tool(name, args),
+      check: (sql: string) => callbacks.check(sql),
+    });
+    recorder.flush();
+    return JSON.parse(text) as Trace;
+  },
+  stop(): void {
+    cancelled = true;
+  },
+  stored: store.stored,
+  remove: store.remove,
+  setPrompt: store.setPrompt,
+  freeSpace: store.freeSpace,
+  pause: store.pause,
+  async download(wanted: store.Wanted, tell: (progress: store.Progress) => void): Promise<store.Stored> {
+    await ready;
+    const done = await store.download(wanted, () => new Sha256(), (progress) => void tell(progress));
+    if (done.prompt !== null) return done;
+    const { file } = await store.fileOf(done.id);
+    const facts = JSON.parse(await inspectModel(done.path, file, 1)) as Facts;
+    const prompt = facts.prompt.kind === "training" ? null : await store.findPrompt(facts.baseRepository, wanted).catch(() => null);
+    if (prompt !== null) await store.setPrompt(done.id, prompt);
+    return { ...done, prompt };
+  },
+  /** For tests: logits of a model on the tokens given, and the end of the session. */
+  async logits(ids: number[]): Promise<Float32Array> {
+    if (session === null) throw new Error("no model is loaded");
+    const used = session;
+    session = null;
+    return used.logits(new Uint32Array(ids));
+  },
+  /** For tests: the device goes away as when a driver crashes. */
+  destroyDevice,
+};
+
+export type EngineApi = typeof api;
+
+Comlink.expose(api);
