@@ -256,7 +256,7 @@ export function stop(): void {
   client.interrupt();
 }
 
-async function runTool(name: string, args: string): Promise<string> {
+export async function runTool(name: string, args: string): Promise<string> {
   try {
     return await client.request((remote) => remote.call(name, args));
   } catch (error) {

@@ -1,5 +1,5 @@
 import { render } from "preact";
-import { openSample } from "./actions";
+import { openSample, runTool } from "./actions";
 import { App } from "./components/app";
 import { engine } from "./engine-client";
 import { SAMPLES } from "./samples";
@@ -15,6 +15,15 @@ const sample = SAMPLES[0];
 if (sample !== undefined) void openSample(sample);
 void engine.checkAdapter().then((good) => {
   if (good) void engine.useBuiltIn();
+});
+
+// For tests: numbers of the engine, a crash of the driver, and a call as a model makes it.
+Object.assign(globalThis, {
+  glowworm: {
+    logits: (ids: number[]) => engine.remote.logits(ids),
+    tool: runTool,
+    destroyDevices: () => engine.remote.destroyDevices(),
+  },
 });
 
 if ("serviceWorker" in navigator && import.meta.env.PROD) {

@@ -39,6 +39,7 @@ export async function listRepository(): Promise<void> {
     chosenPath.value = found.chosen;
     status.value = `${found.files.length} files in ${found.place.repository}.`;
     await refreshStored();
+    void engine.selfTest();
   } catch (error) {
     listing.value = null;
     hubError.value = message(error);

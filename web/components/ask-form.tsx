@@ -1,6 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { ask, stop } from "../actions";
+import { engine } from "../engine-client";
 import { askError, database, episode, evidence, modelPanelOpen, modelState, question, settings } from "../state";
 import { SAMPLES } from "../samples";
 import { ErrorBox } from "./error-box";
@@ -78,6 +79,7 @@ export function AskForm() {
       )}
       {(model.kind === "failed" || model.kind === "lost") && (
         <ErrorBox text={model.error}>
+          {engine.canReload && <button type="button" class="button" onClick={() => void engine.loadAgain()}>Load again</button>}{" "}
           <button type="button" class="button" onClick={() => (modelPanelOpen.value = true)}>Choose a model</button>
         </ErrorBox>
       )}

@@ -117,7 +117,7 @@ function Replay({ current }: { current: Episode }) {
 function Round({ turn }: { turn: Turn }) {
   const completion = turn.completion;
   const cost = completion === null ? null : `${duration(completion.ended_ms - completion.started_ms)} · ${integer(completion.tokens.generated)} t`;
-  const rest = turn.kind === "final" || turn.calls.length === 0 ? afterThink(completion?.text ?? "") : "";
+  const rest = turn.kind === "final" || turn.calls.length === 0 ? afterThink(completion?.text ?? "", turn.think) : "";
   return (
     <div class="round" data-testid="round" role="group" aria-label={`Turn ${turn.number}`}>
       <span class="number" aria-hidden="true">{turn.number}</span>
@@ -132,9 +132,11 @@ function Round({ turn }: { turn: Turn }) {
   );
 }
 
-function afterThink(text: string): string {
+/** What a turn says after its thinking; nothing where the thinking never ended. */
+function afterThink(text: string, think: string): string {
   const at = text.indexOf("</think>");
-  return (at < 0 ? text : text.slice(at + "</think>".length)).trim();
+  if (at < 0) return think.trim() === "" ? text.trim() : "";
+  return text.slice(at + "</think>".length).trim();
 }
 
 function Think({ text, cost }: { text: string; cost: string | null }) {

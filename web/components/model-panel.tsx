@@ -189,7 +189,7 @@ function Files() {
             </dd>
           </dl>
           <div>
-            <button type="button" class="button main" disabled={!fits || progress.value !== null || busy()} onClick={() => void downloadChosen()}>
+            <button type="button" class="button main" disabled={!fits || adapter === null || adapter.test === "Self-test running." || progress.value !== null || busy()} onClick={() => void downloadChosen()}>
               {kept?.complete === true ? "Load" : kept !== undefined && kept.have > 0 ? "Resume download" : `Download ${bytes(missing)}`}
             </button>
           </div>

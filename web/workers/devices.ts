@@ -1,9 +1,9 @@
 /**
- * Keeps hold of the WebGPU device that the engine opens: so that a lost one is told at once and not only at the next
+ * Keeps hold of the WebGPU devices that the engine opens: so that a lost one is told at once and not only at the next
  * question, and so that the memory of a model that is given up is free before the next one is loaded.
  */
 
-let current: GPUDevice | null = null;
+let open: GPUDevice[] = [];
 const released = new WeakSet<GPUDevice>();
 
 export function watchDevices(lost: (reason: string) => void): void {
@@ -11,23 +11,30 @@ export function watchDevices(lost: (reason: string) => void): void {
   const request = GPUAdapter.prototype.requestDevice;
   GPUAdapter.prototype.requestDevice = async function (this: GPUAdapter, descriptor?: GPUDeviceDescriptor) {
     const device = await request.call(this, descriptor);
-    current = device;
+    open.push(device);
     void device.lost.then((info) => {
+      open = open.filter((each) => each !== device);
       if (!released.has(device)) lost(info.message || info.reason);
     });
     return device;
   };
 }
 
-/** Gives the memory of the present device back. */
-export function releaseDevice(): void {
-  if (current === null) return;
-  released.add(current);
-  current.destroy();
-  current = null;
+/** The devices that are open now, to tell them from those opened later. */
+export function openDevices(): ReadonlySet<GPUDevice> {
+  return new Set(open);
+}
+
+/** Gives the memory of all devices back, but for those in `kept`. */
+export function releaseDevices(kept: ReadonlySet<GPUDevice> = new Set()): void {
+  for (const device of open.filter((each) => !kept.has(each))) {
+    released.add(device);
+    device.destroy();
+  }
+  open = open.filter((each) => kept.has(each));
 }
 
 /** For tests: what a crash of the driver does. */
-export function destroyDevice(): void {
-  current?.destroy();
+export function destroyDevices(): void {
+  for (const device of open) device.destroy();
 }

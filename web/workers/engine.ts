@@ -2,12 +2,12 @@
 
 import * as Comlink from "comlink";
 import builtIn from "../../models/builtin.gguf?url";
-import init, { checkPrompt, inspectModel, Session, Sha256 } from "../generated/engine.js";
+import init, { checkPrompt, inspectModel, selfTest, Session, Sha256 } from "../generated/engine.js";
 import wasm from "../generated/engine_bg.wasm?url";
 import type { Live } from "../state";
 import type { Trace } from "../trace";
 import { findAdapter } from "./adapter";
-import { destroyDevice, releaseDevice, watchDevices } from "./devices";
+import { destroyDevices, openDevices, releaseDevices, watchDevices } from "./devices";
 import { Recorder } from "./recorder";
 import * as store from "./store";
 
@@ -74,12 +74,22 @@ async function open(source: ModelSource): Promise<{ name: string; blob: Blob; pr
 function unload(): void {
   session?.free();
   session = null;
-  releaseDevice();
+  releaseDevices();
 }
 
 const api = {
   async adapter() {
     return findAdapter();
+  },
+  /** Runs the kernels on known numbers, on a device of its own: the largest difference. */
+  async selfTest(): Promise<number> {
+    await ready;
+    const kept = openDevices();
+    try {
+      return await selfTest();
+    } finally {
+      releaseDevices(kept);
+    }
   },
   onLost(tell: (reason: string) => void): void {
     lost = tell;
@@ -150,7 +160,7 @@ const api = {
     return used.logits(new Uint32Array(ids));
   },
   /** For tests: the device goes away as when a driver crashes. */
-  destroyDevice,
+  destroyDevices,
 };
 
 export type EngineApi = typeof api;

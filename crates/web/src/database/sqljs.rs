@@ -114,7 +114,8 @@ impl Database for SqlJsDatabase {
             }
             bytes += size;
             rows.rows.push(row);
-            if Date::now() > until {
+            // The clock is asked now and then: asking costs as much as a short row.
+            if rows.rows.len() % 64 == 0 && Date::now() > until {
                 return Err(Error::TimeLimit(limits.time));
             }
         }

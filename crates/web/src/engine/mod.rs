@@ -3,6 +3,7 @@
 mod counted;
 mod hash;
 mod host;
+pub mod self_test;
 mod session;
 mod source;
 

@@ -1,0 +1,268 @@
+// Databases without a model: every kind of file, every kind of value, and queries that do not end.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import initSqlJs from "sql.js";
+import { example, openPage, runSql, startServer } from "./support.mjs";
+
+let server;
+let folder;
+let SQL;
+
+before(async () => {
+  server = await startServer();
+  folder = mkdtempSync(join(tmpdir(), "glowworm-"));
+  SQL = await initSqlJs();
+});
+after(async () => {
+  await server.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** A page without WebGPU: nothing here needs a model, and none is loaded. */
+const open = () => openPage({ address: server.address, webgpu: false });
+
+function write(name, bytes) {
+  const path = join(folder, name);
+  writeFileSync(path, bytes);
+  return path;
+}
+
+function make(name, ...statements) {
+  const database = new SQL.Database();
+  for (const statement of statements) database.run(statement);
+  const path = write(name, database.export());
+  database.close();
+  return path;
+}
+
+async function openDatabase(page, path) {
+  await page.getByTestId("database-file").setInputFiles(path);
+  const name = path.split("/").at(-1);
+  await page.waitForFunction(
+    (wanted) => document.querySelector('[data-testid="database-name"]')?.textContent === wanted && document.querySelector('[data-testid="table-list"]') !== null,
+    name,
+  );
+}
+
+/** The text of the cells of the result, a row an array. */
+async function cells(page) {
+  await page.getByTestId("result-table").waitFor();
+  return page.getByTestId("result-table").evaluate((table) =>
+    [...table.querySelectorAll("tbody tr:not([aria-hidden])")].map((row) => [...row.children].map((cell) => cell.textContent)),
+  );
+}
+
+describe("files", () => {
+  const chinook = readFileSync(example("chinook.sqlite"));
+  const changed = (at, byte) => {
+    const bytes = Buffer.from(chinook);
+    bytes[at] = byte;
+    return bytes;
+  };
+  let seed = 1;
+  const noise = Buffer.from(Array.from({ length: 8192 }, () => (seed = (seed * 1103515245 + 12345) % 2147483648) >> 16 & 255));
+  const cases = [
+    ["empty.db", Buffer.alloc(0), /the file is empty \(0 bytes\)/],
+    ["dump.db", "PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\nCREATE TABLE t(x);\n", /this is SQL text, not a database/],
+    ["packed.db", execFileSync("gzip", ["-c", example("chinook.sqlite")]), /compressed \(gzip\)/],
+    ["noise.db", noise, /encrypted or damaged/],
+    ["header.db", chinook.subarray(0, 100), /only 100 bytes/],
+    ["half.db", chinook.subarray(0, chinook.length / 2), /incomplete: 503808 of 1007616 bytes/],
+    ["newer.db", changed(19, 9), /needs a newer SQLite/],
+    ["page.db", "<!DOCTYPE html><title>404</title>", /this is a web page/],
+    ["table.csv", "id,name\n1,Anna\n", /this is a text file/],
+  ];
+  test("each that is no database gets its own sentence, and the open one stays", async () => {
+    const { browser, page, id, problems } = await open();
+    await page.waitForFunction(() => document.querySelector('[data-testid="database-name"]')?.textContent === "chinook.sqlite");
+    await id("table-list").waitFor();
+    for (const [name, bytes, sentence] of cases) {
+      await id("database-file").setInputFiles(write(name, bytes));
+      const error = page.getByTestId("error").filter({ hasText: name });
+      await error.waitFor();
+      assert.match(await error.textContent(), sentence, name);
+      assert.match(await error.textContent(), /chinook\.sqlite stays open/);
+    }
+    await runSql(page, "SELECT count(*) FROM Album");
+    assert.deepEqual(await cells(page), [["347"]]);
+    assert.deepEqual(problems, []);
+    await browser.close();
+  });
+
+  test("a damaged page is told of where it is met, and the rest is readable", async () => {
+    const bytes = Buffer.from(chinook);
+    // The schema is in the first pages; what follows is in the large tables.
+    bytes.fill(0xaa, bytes.length / 4);
+    const { browser, page, id } = await open();
+    await openDatabase(page, write("damaged.db", bytes));
+    await runSql(page, "SELECT max(length(Name)), max(Composer) FROM Track");
+    await page.getByTestId("error").filter({ hasText: /malformed/ }).waitFor();
+    await runSql(page, "SELECT count(*) FROM sqlite_master");
+    assert.equal((await cells(page)).length, 1);
+    assert.equal(await id("database-name").textContent(), "damaged.db");
+    await browser.close();
+  });
+
+  test("a write-ahead log is read, and its absence said", async () => {
+    const path = join(folder, "live.db");
+    // Python keeps the connection, so that the log is not merged into the file.
+    execFileSync("python3", ["-c", `
+import sqlite3, shutil, sys
+db = sqlite3.connect(sys.argv[1]); db.execute("PRAGMA journal_mode=WAL"); db.execute("CREATE TABLE t(x)"); db.execute("INSERT INTO t VALUES(1)"); db.commit()
+db.execute("PRAGMA wal_checkpoint(TRUNCATE)"); db.execute("PRAGMA wal_autocheckpoint=0")
+for i in range(99): db.execute("INSERT INTO t VALUES(?)", (i,)); db.commit()
+shutil.copy(sys.argv[1], sys.argv[1] + "2"); shutil.copy(sys.argv[1] + "-wal", sys.argv[1] + "2-wal")
+`, path]);
+    const { browser, page, id } = await open();
+    await openDatabase(page, `${path}2`);
+    await page.getByText("no -wal file came with it").waitFor();
+    await runSql(page, "SELECT count(*) FROM t");
+    assert.deepEqual(await cells(page), [["1"]]);
+    await id("database-file").setInputFiles([`${path}2`, `${path}2-wal`]);
+    await page.getByText("pages with the latest rows come from it").waitFor();
+    await runSql(page, "SELECT count(*) FROM t");
+    assert.deepEqual(await cells(page), [["100"]]);
+    await browser.close();
+  });
+});
+
+describe("values", () => {
+  test("are shown as they are", async () => {
+    const { browser, page, id } = await open();
+    const png = "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360000002000001e221bc330000000049454e44ae426082";
+    await openDatabase(page, make("values.db", "CREATE TABLE v(a, b)"));
+    await runSql(page, `SELECT 9223372036854775807, -9223372036854775808, 9007199254740993, 1.0, 1, NULL, '', 'NULL', 1e400, -0.0, 1e23, x'${png}', '<script>alert(1)</script>'`);
+    const [row] = await cells(page);
+    assert.deepEqual(row.slice(0, 11), ["9223372036854775807", "-9223372036854775808", "9007199254740993", "1.0", "1", "NULL", "''", "NULL", "Inf", "-0.0", "1e+23"]);
+    assert.match(row[11], /^PNG · 6\d B$/);
+    assert.equal(row[12], "<script>alert(1)</script>");
+    const classes = await id("result-table").evaluate((table) => [...table.querySelectorAll("tbody tr td")].map((cell) => cell.className));
+    assert.notEqual(classes[5], classes[7], "NULL looks like the text 'NULL'");
+    await page.getByRole("button", { name: /^PNG/ }).click();
+    await page.waitForFunction(() => document.querySelector(".viewer img")?.naturalWidth === 1);
+    await browser.close();
+  });
+
+  test("of odd tables and columns are reached", async () => {
+    const { browser, page, id } = await open();
+    await openDatabase(page, make("odd.db", `CREATE TABLE "select"("from" INTEGER PRIMARY KEY, "a b" TEXT, "x""y" REAL)`, `INSERT INTO "select" VALUES(1, 'é', 2)`, `CREATE TABLE "semi;colon"(r REFERENCES "select")`, `CREATE VIEW broken AS SELECT * FROM gone`));
+    await id("table-list").getByText("select", { exact: true }).click();
+    await page.getByText('x"y').waitFor();
+    await page.getByRole("button", { name: "Show rows" }).click();
+    assert.deepEqual(await cells(page), [["1", "é", "2.0"]]);
+    await id("table-list").getByText("semi;colon").click();
+    await page.getByText("r → select.from").waitFor();
+    await id("table-list").getByText("broken").click();
+    await page.getByText(/Not readable: .*gone/).waitFor();
+    await browser.close();
+  });
+
+  test("statements that write, and two at once, are refused", async () => {
+    const { browser, page } = await open();
+    await page.getByTestId("table-list").waitFor();
+    for (const [text, said] of [["DELETE FROM Album", /read-only: DELETE/], ["SELECT 1; SELECT 2", /one statement at a time/], ["PRAGMA query_only=0", /PRAGMA query_only is not allowed/]]) {
+      await runSql(page, text);
+      await page.getByTestId("error").filter({ hasText: said }).waitFor();
+    }
+    await runSql(page, "SELECT count(*) FROM Album");
+    assert.deepEqual(await cells(page), [["347"]]);
+    await browser.close();
+  });
+});
+
+/** Counts tasks of the main thread that were longer than 200 ms while `work` ran. */
+async function longTasks(page, work) {
+  await page.evaluate(() => {
+    globalThis.tasks = [];
+    new PerformanceObserver((list) => globalThis.tasks.push(...list.getEntries().map((entry) => Math.round(entry.duration)))).observe({ entryTypes: ["longtask"] });
+  });
+  await work();
+  await page.waitForTimeout(300);
+  return page.evaluate(() => globalThis.tasks.filter((duration) => duration > 200));
+}
+
+describe("size", () => {
+  test("100,000 rows scroll, sort and are saved; the page never stands still", async () => {
+    const { browser, page, id } = await open();
+    await id("table-list").waitFor();
+    await id("final-sql").waitFor();
+    const long = await longTasks(page, async () => {
+      await runSql(page, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) SELECT i, 'row ' || i AS name, i * 0.5 AS half, NULL AS missing FROM n");
+      await page.getByText("100,000 rows").waitFor();
+      const grid = page.locator(".grid");
+      await grid.evaluate((box) => (box.scrollTop = box.scrollHeight));
+      await page.getByText("row 100000", { exact: true }).waitFor();
+      assert.ok((await cells(page)).length < 150, "all rows were drawn");
+      await page.getByRole("button", { name: "i", exact: true }).click();
+      await page.getByRole("button", { name: /^i ↑/ }).click();
+      await page.getByText("row 99999", { exact: true }).waitFor();
+    });
+    assert.deepEqual(long, []);
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]);
+    const csv = readFileSync(await download.path(), "utf8").split("\r\n");
+    assert.equal(csv.length, 100_002);
+    assert.equal(csv[0], "i,name,half,missing");
+    assert.equal(csv[1], "100000,row 100000,50000.0,");
+    await browser.close();
+  });
+
+  test("a text of 20 MB is cut on the screen and there in full", async () => {
+    const { browser, page, id } = await open();
+    await id("table-list").waitFor();
+    await id("final-sql").waitFor();
+    const long = await longTasks(page, async () => {
+      await runSql(page, "SELECT 1 AS a, printf('%.20000000c', 'x') AS big");
+      await page.getByRole("button", { name: /20,000,000 characters/ }).click();
+      await page.getByText("20,000 of 20,000,000 characters are shown").waitFor();
+    });
+    assert.deepEqual(long, []);
+    await browser.close();
+  });
+});
+
+describe("a query that does not end", () => {
+  test("is stopped within six seconds, and the next one works", async () => {
+    const { browser, page, id } = await open();
+    await id("table-list").waitFor();
+    await id("final-sql").waitFor();
+    const started = Date.now();
+    await runSql(page, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n");
+    await page.getByTestId("error").filter({ hasText: "ran longer than 5 s" }).waitFor({ timeout: 8000 });
+    assert.ok(Date.now() - started < 6000, `${Date.now() - started} ms`);
+    await runSql(page, "SELECT count(*) FROM Album");
+    assert.deepEqual(await cells(page), [["347"]]);
+    await browser.close();
+  });
+
+  test("of a model is answered with an error, and the episode's next call works", async () => {
+    const { browser, page, id } = await open();
+    await id("table-list").waitFor();
+    const endless = JSON.stringify({ sql: "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n" });
+    const outcome = JSON.parse(await page.evaluate((args) => globalThis.glowworm.tool("run_query", args), endless));
+    assert.equal(outcome.is_error, true);
+    assert.match(outcome.text, /^Error: interrupted: the query ran longer than 5 s/);
+    const next = JSON.parse(await page.evaluate(() => globalThis.glowworm.tool("run_query", '{"sql": "SELECT count(*) FROM Album"}')));
+    assert.deepEqual([next.text, next.is_error], ["count(*)\n347", false]);
+    await browser.close();
+  });
+});
+
+test("without WebGPU the page says why, and all but generation works", async () => {
+  const { browser, page, id, problems } = await open();
+  await id("no-adapter").waitFor();
+  assert.match(await id("no-adapter").textContent(), /WebGPU/);
+  assert.equal(await id("ask").isDisabled(), true);
+  await id("trace-open").setInputFiles(join(import.meta.dirname, "data/artists.glowworm.json"));
+  assert.equal(await id("ended-by").textContent(), "submit_sql");
+  assert.equal(await id("round").count(), 4);
+  assert.match(await id("table-list").textContent(), /Albumused/);
+  await page.getByText("Every step follows by the rules of the protocol.").waitFor();
+  assert.deepEqual((await cells(page))[0], ["Iron Maiden", "21"]);
+  assert.deepEqual(problems, []);
+  await browser.close();
+});

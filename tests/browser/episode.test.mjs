@@ -1,0 +1,138 @@
+// The whole job with the built-in model: it asks, explores, answers; and everything that can come between.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { modelReady, openPage, startServer } from "./support.mjs";
+
+const QUESTION = "How many albums are there?";
+
+let server;
+before(async () => {
+  server = await startServer();
+});
+after(() => server.close());
+
+async function settings(page, values) {
+  await page.getByRole("button", { name: /^settings/ }).click();
+  for (const [label, value] of Object.entries(values)) {
+    await page.getByLabel(label).fill(String(value));
+    await page.getByLabel(label).blur();
+  }
+}
+
+async function ask(page, question) {
+  await page.getByTestId("question").fill(question);
+  await page.getByTestId("ask").click();
+  await page.getByTestId("stop").waitFor();
+}
+
+/** Waits for the end of the episode and of its query. */
+async function answered(page, timeout = 120_000) {
+  await page.getByTestId("ask").waitFor({ timeout });
+  await page.getByTestId("ended-by").waitFor();
+}
+
+async function save(page) {
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByTestId("trace-save").click()]);
+  return JSON.parse(readFileSync(await download.path(), "utf8"));
+}
+
+/** The text of an episode: what was appended and what the model wrote. */
+const contextOf = (trace) =>
+  trace.turns.map((turn) => [...(turn.number === 1 ? trace.config.prompt.segments : turn.append).map((part) => part.markup ?? part.text), turn.completion?.text ?? ""].join("")).join("");
+
+test("the sample and the built-in model answer a question at once; a second one costs less; nothing leaves the page", async () => {
+  const opened = await openPage({ address: server.address });
+  const { browser, page, context, id, problems } = opened;
+  await modelReady(page);
+  // A service worker keeps the page for later, out of the page's sight: what it fetches belongs to the visit's start.
+  await page.evaluate(() => navigator.serviceWorker.ready);
+  await page.waitForTimeout(500);
+  const requests = [];
+  context.on("request", (request) => requests.push(request.url()));
+  assert.equal(await id("database-name").textContent(), "chinook.sqlite");
+  assert.equal(await page.evaluate(() => document.activeElement?.getAttribute("data-testid")), "question");
+  assert.match(await id("adapter-status").textContent(), /✓/);
+  await settings(page, { "Temperature (0: always the likeliest)": 0 });
+  await ask(page, QUESTION);
+  await answered(page);
+  assert.equal(await id("ended-by").textContent(), "submit_sql");
+  await id("result-table").waitFor();
+  assert.equal((await id("result-table").locator("tbody td").first().textContent()), "347");
+  assert.match(await id("final-sql").textContent(), /count/i);
+  assert.ok((await id("round").count()) >= 2);
+  assert.ok((await id("tool-call").count()) >= 2);
+  assert.match(await id("budget").textContent(), /\d of 6 turns · [\d,]+ of 12,288 tokens/);
+  assert.equal(await id("prompt-badge").textContent(), "training prompt");
+  assert.match(await id("table-list").textContent(), /Albumused/);
+  const first = await save(page);
+
+  await ask(page, QUESTION);
+  await answered(page);
+  const second = await save(page);
+  assert.equal(contextOf(second), contextOf(first), "the same question at temperature 0 was answered differently");
+  await page.getByRole("button", { name: QUESTION }).first().waitFor();
+
+  // A saved trace is shown as the live one was.
+  await id("trace-open").setInputFiles({ name: "saved.json", mimeType: "application/json", buffer: Buffer.from(JSON.stringify(first)) });
+  await page.getByText("Every step follows by the rules of the protocol.").waitFor();
+  assert.equal(await id("ended-by").textContent(), "submit_sql");
+  assert.deepEqual(requests.filter((url) => !url.startsWith("blob:") && !url.startsWith("data:")), [], "the page connected to something after it was ready");
+  assert.deepEqual(problems, []);
+  await browser.close();
+});
+
+test("stop answers within a second, and the next question works", async () => {
+  const { browser, page, id } = await openPage({ address: server.address });
+  await modelReady(page);
+  for (const wait of [0, 700]) {
+    await ask(page, "List the names of all genres.");
+    await page.waitForTimeout(wait);
+    if (!(await id("stop").isVisible())) continue;
+    const pressed = Date.now();
+    await id("stop").click();
+    await id("ask").waitFor();
+    assert.ok(Date.now() - pressed < 1500, `${Date.now() - pressed} ms`);
+    assert.equal(await id("ended-by").textContent(), "cancelled");
+  }
+  await modelReady(page);
+  await ask(page, QUESTION);
+  await answered(page);
+  assert.notEqual(await id("ended-by").textContent(), "cancelled");
+  await browser.close();
+});
+
+test("a device that is lost in the middle is told of, the text is kept, and the model loads again", async () => {
+  const { browser, page, id } = await openPage({ address: server.address });
+  await modelReady(page);
+  await ask(page, QUESTION);
+  await page.waitForFunction(() => document.querySelectorAll('[data-testid="round"]').length > 0 && (document.querySelector('[data-testid="think"]')?.textContent ?? "") !== "");
+  await page.evaluate(() => globalThis.glowworm.destroyDevices());
+  const error = page.locator("form").getByTestId("error");
+  await error.waitFor({ timeout: 20_000 });
+  assert.match(await error.textContent(), /GPU stopped working/);
+  await id("ended-by").waitFor();
+  assert.equal(await id("ended-by").textContent(), "error");
+  await error.getByRole("button", { name: "Load again" }).click();
+  await page.waitForFunction(() => document.querySelector('[data-testid="model-choice"]')?.textContent.includes("MB"), undefined, { timeout: 90_000 });
+  await ask(page, QUESTION);
+  await answered(page);
+  assert.equal(await id("ended-by").textContent(), "submit_sql");
+  await browser.close();
+});
+
+test("after the first visit the page and the built-in model work without a network", async () => {
+  const own = await startServer();
+  const { browser, page, id } = await openPage({ address: own.address });
+  await modelReady(page);
+  await page.evaluate(() => navigator.serviceWorker.ready);
+  await page.waitForFunction(async () => (await caches.keys()).length > 0 && navigator.serviceWorker.controller !== null);
+  await own.close();
+  await page.reload();
+  await modelReady(page);
+  await ask(page, QUESTION);
+  await answered(page);
+  assert.equal(await id("ended-by").textContent(), "submit_sql");
+  await browser.close();
+});

@@ -1,0 +1,192 @@
+// Models from elsewhere: the fixtures' logits, and everything that can happen to a download.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, afterEach, before, beforeEach, describe, test } from "node:test";
+import { startHub } from "./hub.mjs";
+import { modelReady, openPage, sharedFile, startServer } from "./support.mjs";
+
+let server;
+before(async () => {
+  server = await startServer();
+});
+after(() => server.close());
+
+/** The tensors of a safetensors file that a test compares with. */
+function safetensors(path) {
+  const bytes = readFileSync(path);
+  const length = Number(bytes.readBigUInt64LE(0));
+  const header = JSON.parse(bytes.subarray(8, 8 + length).toString());
+  return (name) => {
+    const { dtype, data_offsets: [from, to] } = header[name];
+    const data = bytes.buffer.slice(bytes.byteOffset + 8 + length + from, bytes.byteOffset + 8 + length + to);
+    switch (dtype) {
+      case "F32": return new Float32Array(data);
+      case "I64": return Array.from(new BigInt64Array(data), Number);
+      case "I32": return Array.from(new Int32Array(data));
+      default: throw new Error(`${name} is ${dtype}`);
+    }
+  };
+}
+
+async function loadFile(page, path) {
+  await page.getByTestId("model-choice").click();
+  await page.getByTestId("model-file").setInputFiles(path);
+  const name = path.split("/").at(-1);
+  await page.waitForFunction((wanted) => document.querySelector('[data-testid="model-choice"]')?.textContent.includes(wanted), name);
+  await modelReady(page, 120_000);
+}
+
+describe("logits of the fixtures, through the file picker", () => {
+  for (const [fixture, kind] of [["eq", "Q8_0"], ["eq", "Q4_0"], ["eq", "Q4_K_M"], ["eq", "Q5_K_M"], ["eq", "Q6_K"], ["grp", "Q4_K_M"]]) {
+    test(`${fixture} ${kind}`, async () => {
+      const reference = safetensors(sharedFile(`fixtures/${fixture}/reference.safetensors`));
+      const oracle = safetensors(sharedFile(`fixtures/${fixture}/llamacpp.safetensors`));
+      const { browser, page } = await openPage({ address: server.address });
+      await loadFile(page, sharedFile(`fixtures/${fixture}/model-${kind}.gguf`));
+      const ids = reference("ids_7");
+      const expected = oracle(`${kind}.deq.logits_7`);
+      const found = await page.evaluate(async (tokens) => Array.from(await globalThis.glowworm.logits(tokens)), ids);
+      assert.equal(found.length, expected.length);
+      const off = found.reduce((most, logit, at) => Math.max(most, Math.abs(logit - expected[at])), 0);
+      assert.ok(off < 1e-3, `off by ${off}`);
+      await browser.close();
+    });
+  }
+});
+
+describe("downloads", () => {
+  const REPOSITORY = "someone/small-GGUF";
+  let hub;
+  let bytes;
+  let opened;
+  beforeEach(async () => {
+    bytes = readFileSync(sharedFile("fixtures/eq/model-Q4_K_M.gguf"));
+    hub = await startHub();
+    hub.repositories.set(REPOSITORY, new Map([
+      ["README.md", Buffer.from("words")],
+      ["small.Q4_K_M.gguf", bytes],
+      ["small.Q8_0.gguf", readFileSync(sharedFile("fixtures/eq/model-Q8_0.gguf"))],
+      ["small.IQ2_XS.gguf", Buffer.from("GGUF")],
+      ["small.mmproj-f16.gguf", Buffer.from("GGUF")],
+      ["sqale_agent.py", Buffer.from('SYSTEM_PROMPT = """You explore."""\nUSER_TEMPLATE = "Question: {question}"\n')],
+    ]));
+    opened = await openPage({ address: server.address, ...hub.browser });
+    await modelReady(opened.page, 120_000);
+  });
+  afterEach(async () => {
+    await opened.browser.close();
+    await hub.close();
+  });
+
+  async function list(page, text) {
+    if (!(await page.getByTestId("model-repository").isVisible())) await page.getByTestId("model-choice").click();
+    await page.getByTestId("model-repository").fill(text);
+    await page.getByRole("button", { name: "List files" }).click();
+  }
+  /** The button below a listing, once the adapter's self-test has allowed it. */
+  async function press(page, name) {
+    await page.locator("dialog").getByRole("button", { name }).click({ timeout: 120_000 });
+  }
+  async function loaded(page) {
+    await page.waitForFunction(() => document.querySelector('[data-testid="model-choice"]')?.textContent.includes("small.Q4_K_M.gguf"), undefined, { timeout: 60_000 });
+    await modelReady(page, 120_000);
+  }
+
+  test("list, choose, download through the redirect, check, load, with the training prompt; the next visit needs no network", async () => {
+    const { page } = opened;
+    for (const text of [REPOSITORY, `${REPOSITORY}:Q4_K_M`, `hf://${REPOSITORY}/small.Q4_K_M.gguf`, `https://huggingface.co/${REPOSITORY}/blob/main/small.Q4_K_M.gguf`, `https://huggingface.co/${REPOSITORY}/resolve/main/small.Q4_K_M.gguf?download=true`]) {
+      await list(page, text);
+      await page.waitForFunction(() => document.querySelector('input[name="model-path"]:checked')?.value === "small.Q4_K_M.gguf");
+    }
+    assert.equal(await page.locator('input[value="small.IQ2_XS.gguf"]').isDisabled(), true);
+    assert.equal(await page.locator('input[value="small.mmproj-f16.gguf"]').isDisabled(), true);
+    await page.getByText("Self-test passed").waitFor({ timeout: 120_000 });
+    await press(page, /^Download/);
+    await loaded(page);
+    assert.equal(await page.getByTestId("prompt-badge").textContent(), "training prompt");
+    assert.equal(hub.downloads().length, 1);
+    await page.reload();
+    await modelReady(page, 120_000);
+    const before = hub.requests.length;
+    await page.getByTestId("model-choice").click();
+    await page.locator("dialog").getByRole("button", { name: "Use", exact: true }).click();
+    await loaded(page);
+    assert.equal(hub.requests.length, before);
+    await page.locator("dialog").getByRole("button", { name: "Delete small.Q4_K_M.gguf" }).click();
+    await page.getByRole("button", { name: "Delete small.Q4_K_M.gguf" }).waitFor({ state: "detached" });
+  });
+
+  test("a connection cut at 40% is resumed by itself", async () => {
+    const { page } = opened;
+    let tries = 0;
+    hub.trouble(() => ((tries += 1) === 1 ? { cut: 0.4 } : {}));
+    await list(page, REPOSITORY);
+    await press(page, /^Download/);
+    await loaded(page);
+    const [first, second] = hub.downloads();
+    assert.equal(first.range, null);
+    assert.match(second.range, /^bytes=[1-9]\d+-$/);
+  });
+
+  test("a download that is broken off by closing the page goes on in the next visit", async () => {
+    const { page } = opened;
+    hub.trouble(() => ({ stall: 0.5 }));
+    await list(page, REPOSITORY);
+    await press(page, /^Download/);
+    await page.waitForFunction(() => /[1-9]\d* kB of/.test(document.querySelector('[data-testid="model-progress"]')?.textContent ?? ""));
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByText("The download is paused").waitFor();
+    await page.reload();
+    await modelReady(page, 120_000);
+    hub.trouble(() => ({}));
+    await page.getByTestId("model-choice").click();
+    await page.locator("dialog").getByRole("button", { name: "Resume", exact: true }).click();
+    await loaded(page);
+    assert.match(hub.downloads().at(-1).range, /^bytes=[1-9]\d+-$/);
+  });
+
+  test("a wrong byte is noticed, and the file thrown away", async () => {
+    const { page } = opened;
+    hub.trouble(() => ({ flip: 1_000_000 }));
+    await list(page, REPOSITORY);
+    await press(page, /^Download/);
+    const error = page.locator("dialog").getByTestId("error").filter({ hasText: "damaged on its way" });
+    await error.waitFor({ timeout: 60_000 });
+    assert.match(await error.textContent(), /SHA-256/);
+    hub.trouble(() => ({}));
+    await page.getByRole("button", { name: "Try again" }).click();
+    await loaded(page);
+    assert.equal(hub.downloads().at(-1).range, null);
+  });
+
+  test("storage that does not suffice is told of before a byte is fetched", async () => {
+    const { page, context } = opened;
+    const session = await context.newCDPSession(page);
+    await session.send("Storage.overrideQuotaForOrigin", { origin: new URL(server.address).origin, quotaSize: 1_000_000 });
+    await list(page, REPOSITORY);
+    await page.getByText(/does not fit: .* of storage are missing/).waitFor();
+    assert.equal(await page.locator("dialog").getByRole("button", { name: /^Download/ }).isDisabled(), true);
+    assert.equal(hub.downloads().length, 0);
+  });
+
+  test("what is not there, what is busy and what is no model are told apart", async () => {
+    const { page } = opened;
+    const error = page.locator("dialog").getByTestId("error");
+    for (const [text, said] of [
+      ["nobody/nothing", /does not exist, is private/],
+      ["busy/repository", /slow down \(429\); try again in 7 s/],
+      [`${REPOSITORY}:Q5_K_M`, /no usable file of Q5_K_M/],
+      [`hf://${REPOSITORY}/other.gguf`, /has no file other\.gguf/],
+      ["https://example.org/a/b", /example\.org is not huggingface\.co/],
+      ["just words", /is not a repository/],
+    ]) {
+      await list(page, text);
+      await error.filter({ hasText: said }).waitFor();
+    }
+    hub.trouble(() => ({ status: 404 }));
+    await list(page, REPOSITORY);
+    await press(page, /^Download/);
+    await error.filter({ hasText: /Hugging Face has no .*small\.Q4_K_M\.gguf/ }).waitFor();
+  });
+});
