@@ -1,0 +1,134 @@
+//! Makes the small model's data: shows samples, trains the tokenizer, writes shards, serves databases to an evaluator.
+
+use clap::{Parser, Subcommand, ValueEnum};
+use glowworm_train::error::{Error, Result};
+use glowworm_train::lexicon::{Lexicon, Split};
+use glowworm_train::oracle::{Piece, Source};
+use glowworm_train::sample::sample;
+use glowworm_train::serve;
+use glowworm_train::shards;
+use glowworm_train::tokenizer::{Encoder, train};
+use std::path::PathBuf;
+
+#[derive(Parser)]
+#[command(about = "Generated databases, questions and ideal episodes for the small model")]
+struct Options {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum SplitName {
+    Train,
+    Test,
+}
+
+impl From<SplitName> for Split {
+    fn from(s: SplitName) -> Self {
+        match s {
+            SplitName::Train => Self::Train,
+            SplitName::Test => Self::Test,
+        }
+    }
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Prints samples: whole episodes, or a line each (kind, question, SQL).
+    Show {
+        #[arg(long, default_value = "train")]
+        split: SplitName,
+        #[arg(long, default_value_t = 0)]
+        from: u64,
+        #[arg(long, default_value_t = 10)]
+        count: u64,
+        /// Only kind, question and SQL.
+        #[arg(long)]
+        brief: bool,
+    },
+    /// Trains the tokenizer on episodes of the training split.
+    Tokenizer {
+        #[arg(long, default_value_t = 2048)]
+        size: usize,
+        #[arg(long, default_value_t = 20_000)]
+        samples: u64,
+        /// Where the tokenizer.json goes.
+        #[arg(long)]
+        out: PathBuf,
+    },
+    /// Writes shards of token ids and marks.
+    Shards {
+        #[arg(long)]
+        tokenizer: PathBuf,
+        #[arg(long)]
+        out: PathBuf,
+        /// Seed of the first sample; sample i of shard k has seed `from + k * per_shard + i`.
+        #[arg(long, default_value_t = 1_000_000)]
+        from: u64,
+        #[arg(long, default_value_t = 4000)]
+        per_shard: u64,
+        #[arg(long, default_value_t = 1)]
+        shards: u64,
+        /// Longer episodes are left out.
+        #[arg(long, default_value_t = 1024)]
+        longest: usize,
+    },
+    /// Answers tool calls and scores answers for an evaluator, one JSON line each way.
+    Serve,
+}
+
+fn main() {
+    if let Err(e) = run(Options::parse().command) {
+        eprintln!("error: {e}");
+        std::process::exit(1);
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    let lexicon = Lexicon::load()?;
+    match command {
+        Command::Show { split, from, count, brief } => {
+            for seed in from..from + count {
+                let s = sample(&lexicon, split.into(), seed)?;
+                if brief {
+                    println!("{}\t{}\t{}", s.question.kind, s.question.text, s.question.sql);
+                } else {
+                    let text: String = s.pieces.iter().map(|p| p.1.as_str()).collect();
+                    println!("=== {seed} {}\n{text}", s.question.kind);
+                }
+            }
+        }
+        Command::Tokenizer { size, samples, out } => {
+            let mut texts = Vec::new();
+            for seed in 0..samples {
+                let s = sample(&lexicon, Split::Train, 10_000_000 + seed)?;
+                texts.extend(s.pieces.into_iter().filter(|Piece(source, _)| *source != Source::Markup).map(
+                    |p| {
+                        glowworm_train::tokenizer::MACROS
+                            .iter()
+                            .fold(p.1, |t, m| t.replace(m, "\n"))
+                            .replace("<|im_end|>", "")
+                            .replace("</think>", "")
+                    },
+                ));
+            }
+            let json = train(texts.iter().map(String::as_str), size)?;
+            let e = Encoder::new(&json)?;
+            println!("{} tokens", e.size());
+            std::fs::write(&out, json)
+                .map_err(|source| Error::File { path: out.display().to_string(), source })?;
+        }
+        Command::Shards { tokenizer, out, from, per_shard, shards, longest } => {
+            let json = std::fs::read_to_string(&tokenizer)
+                .map_err(|source| Error::File { path: tokenizer.display().to_string(), source })?;
+            let encoder = Encoder::new(&json)?;
+            for k in 0..shards {
+                let first = from + k * per_shard;
+                let figures = shards::write(&lexicon, &encoder, &out, first, per_shard, longest)?;
+                println!("{figures}");
+            }
+        }
+        Command::Serve => serve::serve(&lexicon, std::io::stdin().lock(), std::io::stdout().lock())?,
+    }
+    Ok(())
+}

@@ -1,0 +1,578 @@
+//! Sentence frames, by kind of question: those of training, and those only the held-out split uses.
+//!
+//! `{E}` plural noun with its condition in front (`active users`), `{e}` singular, `{W}` condition after the noun
+//! (with its leading space), `{c}` a column phrase, `{cs}` a list of them, `{v}` a value, `{n}` a number.
+
+/// Frames of training and of the held-out split.
+pub struct Frames(pub &'static [&'static str], pub &'static [&'static str]);
+
+/// `SELECT COUNT(*)`.
+pub const COUNT: Frames = Frames(
+    &[
+        "How many {E}{W} are there?",
+        "How many {E} are there{W}?",
+        "How many {E} do we have{W}?",
+        "how many {E}{W}",
+        "How many {E} [exist|are listed|are recorded|are in the database|are stored|are available]{W}?",
+        "[Count|Please count|Count up] [the |all |all the |]{E}{W}.",
+        "What is the [number|total number|count|total count] of {E}{W}?",
+        "What's the [number|count] of {E}{W}?",
+        "[Find|Give me|Show|Tell me|Return|Get|Compute|Calculate|Report] the [number|total number|count|total count] of {E}{W}.",
+        "[number of|count of|count|total] {E}{W}",
+        "Can you tell me how many {E}{W} there are?",
+        "[I'd like to know|Tell me|I want to know|Find out] how many {E} there are{W}.",
+        "How many of the {E} are there{W}?",
+        "For how many {E} is there a record{W}?",
+        "How many {E} in total{W}?",
+    ],
+    &[
+        "In total, how many {E}{W} does the database hold?",
+        "Work out how many {E}{W} there are.",
+        "What number of {E} is there{W}?",
+        "Could you count the {E}{W} for me?",
+    ],
+);
+
+/// `SELECT a, b FROM t`.
+pub const LIST: Frames = Frames(
+    &[
+        "[List|Show|Give|Display|Return|Find|Get|Give me|Show me|Print|Report] the {cs} of [all |all the |the |]{E}{W}.",
+        "What [are|is] the {cs} of [all |all the |the |]{E}{W}?",
+        "[List|Show|Find|Return] [all |all the |the |]{E}{W} with their {cs}.",
+        "[List|Show|Give|Display|Find|Return] the {cs} [of|for] [each|every] {e}{W}.",
+        "For [each|every] {e}{W}, [show|list|give|return] [the|its] {cs}.",
+        "{cs} of [all |the |]{E}{W}",
+        "{E}{W}: {cs}",
+        "[I need|I want|I'd like|We need] the {cs} of [all |all the |the |]{E}{W}.",
+        "Can you [list|show me|give me] the {cs} of [all |the |]{E}{W}?",
+        "[Show|List|Give] {cs} for [all |the |]{E}{W}.",
+        "What are the {E}' {cs}{W}?",
+        "[Select|Fetch|Retrieve] the {cs} from [all |the |]{E}{W}.",
+        "Tell me the {cs} of the {E}{W}.",
+        "Provide the {cs} of [all |the |]{E}{W}.",
+        "What {cs} do the {E} have{W}?",
+        "Which {cs} belong to the {E}{W}?",
+    ],
+    &[
+        "Please look up the {cs} of the {E}{W}.",
+        "Could I see the {cs} of the {E}{W}?",
+        "Write down the {cs} for the {E}{W}.",
+        "Of the {E}{W}, what are the {cs}?",
+    ],
+);
+
+/// The label column alone.
+pub const WHICH: Frames = Frames(
+    &[
+        "Which {E} are there{W}?",
+        "[List|Show|Find|Give me|Show me|Return|Name|Display] [all |all the |the |]{E}{W}.",
+        "Which {E}{W} do we have?",
+        "What are the {E}{W}?",
+        "What {E} are there{W}?",
+        "[all |]{E}{W}",
+        "Are there {E}{W}? [List|Show|Name] them.",
+        "Can you [list|show] the {E}{W}?",
+        "[I need|I want] [a list of|to see] the {E}{W}.",
+        "Give [a list of|me a list of] [all |the |]{E}{W}.",
+        "Who are the {E}{W}?",
+    ],
+    &["Please name the {E}{W}.", "Could you look up the {E}{W}?", "Tell me which {E} there are{W}."],
+);
+
+/// Appended to a list: ascending order by `{c}`.
+pub const ORDER_UP: Frames = Frames(
+    &[
+        " [sorted|ordered] by {c}",
+        " [sorted|ordered] by {c} [ascending|in ascending order|from low to high|from lowest to highest]",
+        " in [ascending order|order] of {c}",
+        ", lowest {c} first",
+        ", [sorted|ordered] by [their |the |]{c}",
+        " by increasing {c}",
+        ", starting with the [lowest|smallest] {c}",
+    ],
+    &[" arranged by {c}", ", with the lowest {c} at the top"],
+);
+
+/// Appended to a list: descending order by `{c}`.
+pub const ORDER_DOWN: Frames = Frames(
+    &[
+        " [sorted|ordered] by {c} [descending|in descending order|from high to low|from highest to lowest]",
+        " in descending order of {c}",
+        ", highest {c} first",
+        ", [sorted|ordered] by [their |the |]{c} in descending order",
+        " by decreasing {c}",
+        ", starting with the [highest|largest] {c}",
+        " [sorted|ordered] by {c}, [highest|largest] first",
+    ],
+    &[" arranged by {c} from high to low", ", with the highest {c} at the top"],
+);
+
+/// `SELECT DISTINCT c`.
+pub const DISTINCT: Frames = Frames(
+    &[
+        "What are the [different|distinct|unique|various] {cp} of [the |all |]{E}{W}?",
+        "[List|Show|Find|Give|Return] [all |the |all the |][different|distinct|unique] {cp} of [the |]{E}{W}.",
+        "What [different|distinct] {cp} do the {E} have{W}?",
+        "Which [different |distinct |unique |]{cp} [occur|appear|exist|are used] among [the |]{E}{W}?",
+        "[distinct|unique|different] {cp} of {E}{W}",
+        "[List|Show] [each|every] {c} of the {E}{W} [once|only once|without duplicates|without repeats].",
+        "What kinds of {c} are there among the {E}{W}?",
+        "Which {cp} are there among the {E}{W}?",
+    ],
+    &["Name every different {c} found among the {E}{W}.", "What distinct {cp} can be seen in the {E}{W}?"],
+);
+
+/// `SELECT COUNT(DISTINCT c)`.
+pub const COUNT_DISTINCT: Frames = Frames(
+    &[
+        "How many [different|distinct|unique] {cp} [are there among|are there for|do] [the |]{E}{W}[ have|]?",
+        "How many [different|distinct|unique] {cp} are there among the {E}{W}?",
+        "How many [different|distinct|unique] {cp} do the {E} have{W}?",
+        "Count the [different|distinct|unique] {cp} of [the |]{E}{W}.",
+        "What is the number of [different|distinct|unique] {cp} of [the |]{E}{W}?",
+        "number of [distinct|different] {cp} of {E}{W}",
+        "[Find|Show|Give] the number of [different|distinct|unique] {cp} among [the |]{E}{W}.",
+    ],
+    &["The {E}{W} have how many distinct {cp}?", "Work out the number of different {cp} of the {E}{W}."],
+);
+
+/// An aggregate `{w}` of `{c}`.
+pub const AGGREGATE: Frames = Frames(
+    &[
+        "What is the {w} {c} of [all |the |all the |]{E}{W}?",
+        "What's the {w} {c} [of|for] [the |]{E}{W}?",
+        "[Find|Show|Give|Return|Calculate|Compute|Get|Tell me|Report] the {w} {c} of [all |the |all the |]{E}{W}.",
+        "[Find|Show|Give|What is] the {w} {c} for [all |the |]{E}{W}.",
+        "{w} {c} of {E}{W}",
+        "What is the {w} {c} among [the |all |]{E}{W}?",
+        "[I need|I want|I'd like] the {w} {c} of [the |all |]{E}{W}.",
+        "For [the |all |]{E}{W}, what is the {w} {c}?",
+        "Can you give me the {w} {c} of the {E}{W}?",
+        "Considering [the |all |]{E}{W}, find the {w} {c}.",
+        "The {w} {c} of {E}{W}?",
+    ],
+    &[
+        "Work out the {w} {c} of the {E}{W}.",
+        "Across the {E}{W}, what {w} {c} is there?",
+        "Please determine the {w} {c} for the {E}{W}.",
+    ],
+);
+
+/// Words for the aggregates.
+pub const AVERAGE: Frames = Frames(&["average", "average", "mean", "avg"], &["average", "mean"]);
+/// MAX.
+pub const MAXIMUM: Frames =
+    Frames(&["maximum", "highest", "largest", "max", "greatest", "biggest", "top"], &["maximum", "highest"]);
+/// MIN.
+pub const MINIMUM: Frames =
+    Frames(&["minimum", "lowest", "smallest", "min", "least"], &["minimum", "lowest"]);
+/// SUM.
+pub const SUM: Frames = Frames(
+    &[
+        "total",
+        "total",
+        "sum of the",
+        "combined",
+        "overall",
+        "sum of",
+        "summed",
+        "total number of",
+        "total amount of",
+    ],
+    &["total", "combined"],
+);
+
+/// The row with the highest or lowest `{c}` (`{hi}`); `{oc}` is what is asked.
+pub const TOP: Frames = Frames(
+    &[
+        "What is the {oc} of the {e}{W} with the {hi} {c}?",
+        "[Show|Give|Find|Return|Tell me] the {oc} of the {e}{W} [with|having|that has] the {hi} {c}.",
+        "What {oc} does the {e}{W} with the {hi} {c} have?",
+        "[Find|Get] the {e}{W} with the {hi} {c} and [show|give|return] its {oc}.",
+        "{oc} of the {e}{W} with the {hi} {c}",
+        "What is the {oc} of the {e} [that has|having] the {hi} {c}{W}?",
+        "For the {e}{W} with the {hi} {c}, what is the {oc}?",
+    ],
+    &[
+        "Take the {e}{W} with the {hi} {c}: what is its {oc}?",
+        "Look up the {oc} of the {e}{W} whose {c} is the {hi}.",
+    ],
+);
+
+/// The same when the label is asked.
+pub const TOP_WHICH: Frames = Frames(
+    &[
+        "Which {e}{W} has the {hi} {c}?",
+        "[Find|Show|Name|Give|Return] the {e}{W} with the {hi} {c}.",
+        "Which {e} has the {hi} {c}{W}?",
+        "What {e}{W} has the {hi} {c}?",
+        "{e}{W} with the {hi} {c}",
+        "Who is the {e}{W} with the {hi} {c}?",
+        "What is the {e}{W} with the {hi} {c}?",
+        "Which of the {E}{W} has the {hi} {c}?",
+        "Who has the {hi} {c} among the {E}{W}?",
+    ],
+    &["Of all {E}{W}, which one has the {hi} {c}?", "Tell me the {e}{W} that has the {hi} {c}."],
+);
+
+/// With an adjective `{a}` (`oldest`).
+pub const TOP_ADJECTIVE: Frames = Frames(
+    &[
+        "Which {e}{W} is the {a}?",
+        "What is the {oc} of the {a} {e}{W}?",
+        "[Show|Find|Give|Return] the {oc} of the {a} {e}{W}.",
+        "Who is the {a} {e}{W}?",
+        "[What|Which] is the {a} {e}{W}?",
+        "[Find|Name|Show] the {a} {e}{W}.",
+        "{a} {e}{W}",
+        "Which {e} is the {a}{W}?",
+    ],
+    &["Tell me which {e}{W} is the {a}.", "Of all {E}{W}, which one is the {a}?"],
+);
+
+/// The `{n}` rows with the highest or lowest `{c}`.
+pub const TOP_N: Frames = Frames(
+    &[
+        "[List|Show|Give|Find] the {ocs} of the {n} {E}{W} with the {hi} {c}.",
+        "What are the {ocs} of the {n} {E}{W} with the {hi} {c}?",
+        "[Which|What] {n} {E}{W} have the {hi} {c}?",
+        "[List|Show|Find|Give me] the {n} {E}{W} with the {hi} {c}.",
+        "{top}{n} {E}{W} by {c}",
+        "[Show|List] the {top}{n} {E}{W} by {c}.",
+    ],
+    &["Name the {n} {E}{W} having the {hi} {c}.", "Of the {E}{W}, which {n} have the {hi} {c}?"],
+);
+
+/// `SELECT c, COUNT(*) GROUP BY c`.
+pub const GROUP_COUNT: Frames = Frames(
+    &[
+        "How many {E}{W} are there [for|in|per|of] each {c}?",
+        "[Show|List|Give|Find|Return] [each|every] {c} and the number of {E}{W}.",
+        "[Count|Count the] {E}{W} [for each|by|per] {c}.",
+        "For each {c}, how many {E}{W} are there?",
+        "What is the number of {E}{W} [per|for each|for every|by] {c}?",
+        "[List|Show] [every|each] {c} [with|along with|together with] its number of {E}{W}.",
+        "number of {E}{W} [per|by|for each] {c}",
+        "How many {E}{W} does each {c} have?",
+        "{E}{W} per {c}",
+        "Break down the {E}{W} by {c}.",
+        "[Show|Give me] the [count|number] of {E}{W} [grouped by|in each|for each] {c}.",
+        "What are the different {cp} of {E}{W} and how many are there of each?",
+        "Group the {E}{W} by {c} and count them.",
+    ],
+    &[
+        "By {c}, how many {E}{W} are there?",
+        "Work out the number of {E}{W} in each {c}.",
+        "Please split the number of {E}{W} by {c}.",
+    ],
+);
+
+/// `SELECT c, AGG(x) GROUP BY c`.
+pub const GROUP_AGGREGATE: Frames = Frames(
+    &[
+        "What is the {w} {x} of [the |]{E}{W} [for|in|per|of] each {c}?",
+        "[Show|List|Give|Find] [each|every] {c} and the {w} {x} of its {E}{W}.",
+        "[Find|Show|Compute|Give] the {w} {x} of [the |]{E}{W} [per|for each|by|for every] {c}.",
+        "For [each|every] {c}, [show|find|what is|give] the {w} {x} of [the |]{E}{W}.",
+        "{w} {x} of {E}{W} [per|by|for each] {c}",
+        "{w} {x} [per|by] {c}[ of the| for] {E}{W}",
+        "How does the {w} {x} of {E}{W} differ [by|between each] {c}?",
+        "[Group|Grouping] the {E}{W} by {c}, [show|give] the {w} {x}.",
+    ],
+    &["By {c}, what is the {w} {x} of the {E}{W}?", "Work out the {w} {x} of the {E}{W} in each {c}."],
+);
+
+/// The group with most or fewest rows (`{m}`).
+pub const GROUP_TOP: Frames = Frames(
+    &[
+        "Which {c} has the {m} {E}{W}?",
+        "What is the {c} with the {m} {E}{W}?",
+        "[Find|Show|Give|Name] the {c} [with|that has] the {m} {E}{W}.",
+        "Which {c} [do|of] {E}{W} [occurs|have] the {m}?",
+        "{c} with the {m} {E}{W}",
+        "In which {c} are there the {m} {E}{W}?",
+        "What {c} has the {m} {E}{W}?",
+    ],
+    &["Tell me the {c} that has the {m} {E}{W}.", "Of every {c}, which one counts the {m} {E}{W}?"],
+);
+
+/// The most common value.
+pub const COMMON: Frames = Frames(
+    &[
+        "What is the most [common|frequent|popular] {c} [among|of] [the |all |]{E}{W}?",
+        "Which {c} is [the most common|the most frequent|most common] among [the |]{E}{W}?",
+        "[Find|Show] the most [common|frequent] {c} of [the |]{E}{W}.",
+        "most [common|frequent] {c} of {E}{W}",
+    ],
+    &["Which {c} comes up most often among the {E}{W}?"],
+);
+
+/// The group with the highest or lowest aggregate.
+pub const GROUP_BEST: Frames = Frames(
+    &[
+        "Which {c} has the {hi} {w} {x} of {E}{W}?",
+        "What is the {c} with the {hi} {w} {x} of {E}{W}?",
+        "[Find|Show] the {c} [with|that has] the {hi} {w} {x} of [the |its |]{E}{W}.",
+        "Which {c} of {E}{W} has the {hi} {w} {x}?",
+        "{c} of {E}{W} with the {hi} {w} {x}",
+    ],
+    &["Tell me the {c} whose {E}{W} have the {hi} {w} {x}."],
+);
+
+/// Groups with more than `{n}` rows (`{op}` is `more than`).
+pub const HAVING: Frames = Frames(
+    &[
+        "Which {cp} have {op} {n} {E}{W}?",
+        "[List|Show|Find|Give] the {cp} [with|that have|having] {op} {n} {E}{W}.",
+        "What are the {cp} [with|that have] {op} {n} {E}{W}?",
+        "{cp} with {op} {n} {E}{W}",
+        "For which {cp} are there {op} {n} {E}{W}?",
+    ],
+    &["Tell me every {c} that has {op} {n} {E}{W}.", "Name the {cp} counting {op} {n} {E}{W}."],
+);
+
+/// Groups by an aggregate.
+pub const HAVING_AGGREGATE: Frames = Frames(
+    &[
+        "Which {cp} have [a|an] {w} {x} of {E} {op} {n}?",
+        "[List|Show|Find] the {cp} [whose|where the] {E} have [a|an] {w} {x} {op} {n}.",
+        "[List|Show|Find] the {cp} where the {w} {x} of the {E} is {op} {n}.",
+        "For which {cp} is the {w} {x} of [the |]{E} {op} {n}?",
+    ],
+    &["Name each {c} whose {E} have a {w} {x} {op} {n}."],
+);
+
+/// Rows above or below the average.
+pub const ABOVE: Frames = Frames(
+    &[
+        "[List|Show|Find|Give] the {ocs} of [the |all |]{E}{W} [with|having|whose {c} is|that have] [a |]{c} {above} [the |]average.",
+        "Which {E}{W} have [a |an |]{c} {above} [the |]average?",
+        "[List|Show|Find] [the |all |]{E}{W} whose {c} is {above} [the |]average[ {c}|].",
+        "What are the {ocs} of [the |]{E}{W} whose {c} is {above} the average[ {c}|]?",
+        "{E}{W} with {c} {above} average",
+        "[Find|Show] {E}{W} with [a |]{c} {above} the average {c}[ of all {E}|].",
+    ],
+    &[
+        "Tell me which {E}{W} have a {c} {above} the average one.",
+        "Name the {E}{W} where the {c} is {above} the mean {c}.",
+    ],
+);
+
+/// How many rows are above or below the average.
+pub const COUNT_ABOVE: Frames = Frames(
+    &[
+        "How many {E} have [a |an |]{c} {above} [the |]average?",
+        "How many {E} are there [with|whose] {c} [is |]{above} the average[ {c}|]?",
+        "Count the {E} [with a|with|whose] {c} {above} [the |]average.",
+        "What is the number of {E} with [a |]{c} {above} average?",
+    ],
+    &["Work out how many {E} have a {c} {above} the average one."],
+);
+
+/// A share of the rows.
+pub const PERCENT: Frames = Frames(
+    &[
+        "What [percentage|percent|share] of [the |all |]{E} {is}?",
+        "[Find|Calculate|Compute|Show|Give] the percentage of {E}{W}.",
+        "What is the [percentage|share] of {E}{W}?",
+        "percentage of {E}{W}",
+        "How many percent of the {E} {is}?",
+    ],
+    &["Work out the percentage of {E}{W}."],
+);
+
+/// A column of one named row (`{v}`).
+pub const LOOKUP: Frames = Frames(
+    &[
+        "What is the {cs} of the {e} [named |called |]{v}?",
+        "What is the {cs} of {v}?",
+        "[Show|Give|Find|Tell me|Return|Get] the {cs} of the {e} [named |called |]{v}.",
+        "[Show|Give|Find|Tell me|Get] the {cs} [of|for] {v}.",
+        "What {cs} does the {e} {v} have?",
+        "What {cs} does {v} have?",
+        "Give the {cs} of {v}, the {e}.",
+        "{v}'s {cs}",
+        "What is {v}'s {cs}?",
+        "{cs} of {v}",
+        "[Find|Look for] the {e} {v} and [give|show] its {cs}.",
+        "For the {e} {v}, what is the {cs}?",
+    ],
+    &[
+        "Look up the {cs} of the {e} {v}.",
+        "Please check the {cs} for the {e} {v}.",
+        "The {e} {v} has what {cs}?",
+    ],
+);
+
+/// Relations: children `{R}` of a parent (`{p}` is the noun with its condition or name).
+pub const RELATION: Frames = Frames(
+    &[
+        " of {p}",
+        " that belong to {p}",
+        " belonging to {p}",
+        " for {p}",
+        " linked to {p}",
+        " of {p}",
+        " under {p}",
+        " associated with {p}",
+        " that have {p}",
+    ],
+    &[" connected to {p}", " that go with {p}"],
+);
+
+/// Child column and parent column side by side.
+pub const PAIRS: Frames = Frames(
+    &[
+        "[List|Show|Give|Find] the {oc} of each {b} and the {ac} of its {a}.",
+        "[Show|List|Give] the {oc} of [every|each] {b} [together with|along with|and] its {a} {ac}.",
+        "For [each|every] {b}, [show|give|list] its {oc} and the {ac} of its {a}.",
+        "What are the {b} {oc} and {a} {ac} of all {B}?",
+        "[List|Show] [all |the |]{B} with their {oc} and the {ac} of their {a}.",
+        "[Show|List] each {b} {oc} with the {ac} of the {a}[ it belongs to|].",
+        "{b} {oc} and {a} {ac}",
+        "What is the {oc} of each {b} and the {ac} of the {a} it belongs to?",
+    ],
+    &[
+        "Write down every {b} {oc} next to the {ac} of its {a}.",
+        "Please pair the {oc} of each {b} with the {ac} of its {a}.",
+    ],
+);
+
+/// The parent's column for a named child.
+pub const PARENT_OF: Frames = Frames(
+    &[
+        "What is the {ac} of the {a} of [the {b} |]{v}?",
+        "[Find|Show|Give|Tell me] the {ac} of the {a} [of|for|that belongs to] the {b} {v}.",
+        "To which {a} does the {b} {v} belong? Give its {ac}.",
+        "Which {a} {ac} does the {b} {v} have?",
+        "What {a} {ac} belongs to [the {b} |]{v}?",
+        "What is the {a} {ac} of {v}?",
+        "For the {b} {v}, what is the {ac} of its {a}?",
+    ],
+    &["Look up the {ac} of the {a} connected to the {b} {v}.", "The {b} {v} goes with a {a} of what {ac}?"],
+);
+
+/// Number of children for each parent.
+pub const CHILDREN: Frames = Frames(
+    &[
+        "[Show|List|Give|Find] the {ac} of each {a} and the number of its {B}.",
+        "For [each|every] {a}, [show|give|list] its {ac} and the number of {B}.",
+        "How many {B} does each {a} have? [Show|Give] the {ac} and the [count|number].",
+        "How many {B} does each {a} have?",
+        "[List|Show] each {a} {ac} with [its|the] number of {B}.",
+        "number of {B} [per|for each] {a}",
+        "How many {B} are there [per|for each] {a}?",
+        "Count the {B} [per|for each|of each] {a}.",
+        "What is the number of {B} [for|of] each {a}?",
+    ],
+    &["By {a}, how many {B} are there?", "Work out how many {B} go with each {a}."],
+);
+
+/// The parent with most or fewest children (`{m}`).
+pub const CHILDREN_TOP: Frames = Frames(
+    &[
+        "Which {a} has the {m} {B}?",
+        "What is the {ac} of the {a} with the {m} {B}?",
+        "[Find|Show|Give] the {ac} of the {a} [that has|with] the {m} {B}.",
+        "[Show|Name|Find] the {a} with the {m} {B}.",
+        "Who is the {a} with the {m} {B}?",
+        "{a} with the {m} {B}",
+        "What {a} has the {m} {B}?",
+    ],
+    &["Tell me the {a} that has the {m} {B}.", "Of all {A}, which one has the {m} {B}?"],
+);
+
+/// Parents with more than `{n}` children.
+pub const CHILDREN_HAVING: Frames = Frames(
+    &[
+        "Which {A} have {op} {n} {B}?",
+        "[List|Show|Find|Give] the {acp} of [the |all |]{A} [with|that have|having] {op} {n} {B}.",
+        "What are the {acp} of the {A} [with|that have] {op} {n} {B}?",
+        "{A} with {op} {n} {B}",
+        "[Find|Show|Name] [the |all |]{A} [with|that have] {op} {n} {B}.",
+    ],
+    &["Tell me which {A} have {op} {n} {B}.", "Name the {A} counting {op} {n} {B}."],
+);
+
+/// Parents without children.
+pub const NONE: Frames = Frames(
+    &[
+        "Which {A} have no {B}?",
+        "[List|Show|Find|Give] the {acp} of [the |all |]{A} [without|that have no|with no|that do not have any|that don't have any] {B}.",
+        "What are the {acp} of the {A} [without|that do not have|with no] {B}?",
+        "{A} without [any |]{B}",
+        "[Find|Show|List|Name] [the |all |]{A} [without any|that have no|with no|that never had any|that do not have] {B}.",
+        "Which {A} do not have any {B}?",
+    ],
+    &["Tell me which {A} are without {B}.", "Name the {A} for which there are no {B}."],
+);
+
+/// How many parents have no children.
+pub const COUNT_NONE: Frames = Frames(
+    &[
+        "How many {A} have no {B}?",
+        "How many {A} [do not have any|don't have any|are without] {B}?",
+        "Count the {A} [without|that have no|with no] {B}.",
+        "What is the number of {A} without {B}?",
+    ],
+    &["Work out how many {A} are without {B}."],
+);
+
+/// Parents with at least one child.
+pub const SOME: Frames = Frames(
+    &[
+        "Which {A} have [at least one|any|some|a] {b}{W}?",
+        "[List|Show|Find|Give] the {acp} of [the |all |]{A} [with|that have|having] [at least one|a|any] {b}{W}.",
+        "{A} with [at least one|a] {b}{W}",
+        "[Find|Show|Name] [the |all |]{A} that have [a|at least one|any] {b}{W}.",
+    ],
+    &["Tell me which {A} have at least one {b}{W}.", "Name the {A} for which there is a {b}{W}."],
+);
+
+/// An aggregate of the children for each parent.
+pub const CHILDREN_AGGREGATE: Frames = Frames(
+    &[
+        "What is the {w} {x} of the {B} of each {a}?",
+        "[Show|List|Give|Find] the {ac} of each {a} and the {w} {x} of its {B}.",
+        "For [each|every] {a}, [show|give|find] the {ac} and the {w} {x} of its {B}.",
+        "{w} {x} of {B} [per|for each|by] {a}",
+        "[Find|Show|Compute] the {w} {x} of the {B} [per|for each|by] {a}.",
+    ],
+    &["By {a}, what is the {w} {x} of the {B}?"],
+);
+
+/// The parent whose children have the highest or lowest aggregate.
+pub const CHILDREN_BEST: Frames = Frames(
+    &[
+        "Which {a} has the {hi} {w} {x} of {B}?",
+        "What is the {ac} of the {a} with the {hi} {w} {x} of [its |]{B}?",
+        "[Find|Show] the {a} whose {B} have the {hi} {w} {x}.",
+        "Which {a}'s {B} have the {hi} {w} {x}?",
+    ],
+    &["Tell me the {a} whose {B} have the {hi} {w} {x}."],
+);
+
+/// The parent of the child with the highest or lowest `{c}`.
+pub const PARENT_TOP: Frames = Frames(
+    &[
+        "What is the {ac} of the {a} of the {b} with the {hi} {c}?",
+        "Which {a} does the {b} with the {hi} {c} belong to?",
+        "[Find|Show|Give] the {ac} of the {a} that has the {b} with the {hi} {c}.",
+        "Which {a} has the {b} with the {hi} {c}?",
+        "{a} of the {b} with the {hi} {c}",
+    ],
+    &["Tell me the {a} that goes with the {b} with the {hi} {c}."],
+);
+
+/// Two sides of a junction.
+pub const BOTH: Frames = Frames(
+    &[
+        "[List|Show|Give] the {oc} of each {a} and the {ac} of its {B}.",
+        "[Show|List] the {a} {oc} and the {b} {ac} for all pairs.",
+        "For [every|each] {a} show its {oc} and the {ac} of its {B}.",
+        "[List|Show] all {A} with their {B}[: {oc} and {ac}|].",
+        "[Which|What] {B} does each {a} have? [Show|Give] {a} {oc} and {b} {ac}.",
+        "Show every {a} {oc} together with the {b} {ac}.",
+    ],
+    &["Write down every {a} {oc} next to the {ac} of its {B}."],
+);

@@ -1,0 +1,284 @@
+//! The small model's tokenizer: byte-level BPE under the `qwen35` split, made so that names can be copied.
+//!
+//! The split glues one non-letter to the word after it (`_number`, `.number`, ` number`). Ordinary BPE would learn a
+//! token for each of those, and a name would be written with other tokens in a question, in DDL and in SQL. Here merges
+//! are learnt on runs of letters alone, cut where lower case meets upper case, and with flattened counts; the letter
+//! before a word stays a token of its own, except before words of grammar and SQL, whose merges come last and so never
+//! change how the word itself is cut. The cost is a token for each space before a content word.
+
+use crate::error::{Error, Result};
+use crate::oracle::{Piece, Source};
+use serde_json::{Map, Value as Json, json};
+use std::collections::{BTreeMap, BTreeSet};
+use tokenizers::models::bpe::{BPE, BpeTrainerBuilder};
+use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
+use tokenizers::tokenizer::{OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer, Trainer};
+use tokenizers::{SplitDelimiterBehavior, Tokenizer};
+
+/// The split of Qwen3.5, as its tokenizer.json has it.
+pub const SPLIT: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+
+/// Chat markup, with whether it is special (skipped in decoded text).
+pub const SPECIAL: [(&str, bool); 5] = [
+    ("<|endoftext|>", true),
+    ("<|im_start|>", true),
+    ("<|im_end|>", true),
+    ("<think>", false),
+    ("</think>", false),
+];
+
+/// Fixed strings of tool calls, a token each: they only occur in what the model writes.
+pub const MACROS: [&str; 11] = [
+    r#"{"tool": "list_tables"}"#,
+    r#"{"tool": "describe_table", "args": {"table_name": ""#,
+    r#"{"tool": "foreign_keys", "args": {"table_name": ""#,
+    r#"{"tool": "join_path", "args": {"table_a": ""#,
+    r#"{"tool": "sample_rows", "args": {"table_name": ""#,
+    r#"{"tool": "distinct_values", "args": {"table_name": ""#,
+    r#"{"tool": "run_query", "args": {"sql": ""#,
+    r#"{"tool": "submit_sql", "args": {"sql": ""#,
+    r#"", "column_name": ""#,
+    r#"", "table_b": ""#,
+    r#""}}"#,
+];
+
+/// Words that may carry the space before them: grammar and SQL, never a name.
+const GRAMMAR: &str = "the of are is in with whose that have has for each every to and or how many what which all their its there \
+than more less least most not no any from do does did we by at an on be it they me my our you can who where when if as was were \
+show list find give return tell count get please need want like know between over under above below before after since \
+different distinct unique average mean total maximum minimum highest lowest largest smallest greatest fewest sorted ordered \
+order ascending descending per without having named called contains containing starts starting begins ends ending word letter missing null unknown \
+both also only exactly equal greater lower higher larger smaller fewer at most up tool turns turn left before must answer \
+SELECT FROM WHERE AND OR JOIN ON GROUP BY ORDER LIMIT DESC ASC COUNT AVG SUM MAX MIN DISTINCT IN NOT NULL IS LIKE BETWEEN HAVING \
+TABLE INTEGER TEXT REAL INT VARCHAR DATE PRIMARY KEY FOREIGN REFERENCES FLOAT NUMERIC BOOLEAN DOUBLE BIGINT DEFAULT DECIMAL \
+rows exist showing first";
+
+/// Words that must be one token wherever they stand (fixed strings of the protocol), without the space.
+const WHOLE: &str = "system user assistant Error such column table should be You answer questions about SQLite database calling tools Tool result \
+CREATE List tables Submit integer text varchar primary key references real name title label id code number date year type status between Wrong spelling \
+What How Which Show Find Give Please Could Can Count Tell Return For The Who Name reached exploration limit generate final SQL query Your executed error that";
+
+fn wrap<E: std::fmt::Display>(e: E) -> Error {
+    Error::Tokenizer(e.to_string())
+}
+
+/// The visible stand-in of a byte in byte-level BPE.
+fn byte_char(b: u8) -> char {
+    let printable = matches!(b, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
+    if printable {
+        char::from(b)
+    } else {
+        let before = (0..b).filter(|b| !matches!(b, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff)).count();
+        char::from_u32(256 + before as u32).unwrap_or(' ')
+    }
+}
+
+fn visible(text: &str) -> String {
+    text.bytes().map(byte_char).collect()
+}
+
+/// Learns a vocabulary of `size` tokens from episodes and returns the text of a `tokenizer.json`.
+///
+/// # Errors
+/// When the `tokenizers` crate refuses the input (never seen on generated text).
+pub fn train<'a>(texts: impl Iterator<Item = &'a str>, size: usize) -> Result<String> {
+    let split = Split::new(SplitPattern::Regex(SPLIT.to_owned()), SplitDelimiterBehavior::Isolated, false)
+        .map_err(wrap)?;
+    let (mut words, mut marks) = (BTreeMap::<String, u64>::new(), BTreeMap::<String, u64>::new());
+    for text in texts {
+        let mut parts = PreTokenizedString::from(text);
+        split.pre_tokenize(&mut parts).map_err(wrap)?;
+        for (chunk, _, _) in parts.get_splits(OffsetReferential::Original, OffsetType::Byte) {
+            let letters = chunk.trim_start_matches(|c: char| !c.is_alphabetic());
+            if letters.is_empty() {
+                *marks.entry(chunk.to_owned()).or_default() += 1;
+            } else {
+                for run in case_runs(letters) {
+                    *words.entry(run.to_owned()).or_default() += 1;
+                }
+            }
+        }
+    }
+    let grammar: BTreeSet<&str> = GRAMMAR.split_whitespace().collect();
+    for word in &grammar {
+        // Grammar must end up whole.
+        *words.entry((*word).to_owned()).or_default() += 100_000;
+    }
+    let fixed = SPECIAL.len() + MACROS.len() + 256 + grammar.len();
+    for word in WHOLE.split_whitespace() {
+        *words.entry(word.to_owned()).or_default() += 20_000;
+    }
+    let mark_merges = 48;
+    let word_merges = size.saturating_sub(fixed + mark_merges);
+    let flat = |counts: &BTreeMap<String, u64>| -> Vec<String> {
+        counts
+            .iter()
+            .flat_map(|(w, &n)| vec![visible(w); ((n as f64).sqrt().ceil() as usize).max(1)])
+            .collect()
+    };
+    let inner = merges(&flat(&words), word_merges)?;
+    let outer = merges(&flat(&marks), mark_merges)?;
+
+    let mut tokens: Vec<String> = (0..=255u8).map(|b| byte_char(b).to_string()).collect();
+    let mut pairs: Vec<(String, String)> = Vec::new();
+    let mut known: BTreeSet<String> = tokens.iter().cloned().collect();
+    let mut add = |a: &str, b: &str, tokens: &mut Vec<String>, pairs: &mut Vec<(String, String)>| {
+        if known.contains(a) && known.contains(b) && known.insert(format!("{a}{b}")) {
+            tokens.push(format!("{a}{b}"));
+            pairs.push((a.to_owned(), b.to_owned()));
+        }
+    };
+    for (a, b) in inner.iter().chain(&outer) {
+        add(a, b, &mut tokens, &mut pairs);
+    }
+    for word in &grammar {
+        add("\u{120}", word, &mut tokens, &mut pairs);
+    }
+    let mut vocab = Map::new();
+    for (i, t) in tokens.iter().enumerate() {
+        vocab.insert(t.clone(), json!(i));
+    }
+    let mut added = Vec::new();
+    let all = SPECIAL.iter().copied().chain(MACROS.iter().map(|m| (*m, false)));
+    for (i, (content, special)) in all.enumerate() {
+        added.push(json!({"id": tokens.len() + i, "content": content, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": special}));
+    }
+    let byte_level =
+        json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": false});
+    let out = json!({
+        "version": "1.0", "truncation": null, "padding": null, "added_tokens": added, "normalizer": {"type": "NFC"},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+            {"type": "Split", "pattern": {"Regex": SPLIT}, "behavior": "Isolated", "invert": false}, byte_level]},
+        "post_processor": null, "decoder": byte_level,
+        "model": {"type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null, "end_of_word_suffix": null,
+            "fuse_unk": false, "byte_fallback": false, "ignore_merges": false, "vocab": vocab,
+            "merges": pairs.iter().map(|(a, b)| json!([a, b])).collect::<Vec<_>>()},
+    });
+    serde_json::to_string_pretty(&out).map_err(wrap)
+}
+
+/// `flightNumber` → `flight`, `Number`: a merge never crosses from lower to upper case.
+fn case_runs(letters: &str) -> Vec<&str> {
+    let mut out = Vec::new();
+    let (mut from, mut lower) = (0, false);
+    for (i, c) in letters.char_indices() {
+        if c.is_uppercase() && lower {
+            out.push(&letters[from..i]);
+            from = i;
+        }
+        lower = c.is_lowercase();
+    }
+    out.push(&letters[from..]);
+    out
+}
+
+/// The first `n` merges BPE learns from words.
+fn merges(words: &[String], n: usize) -> Result<Vec<(String, String)>> {
+    let alphabet: BTreeSet<char> = words.iter().flat_map(|w| w.chars()).collect();
+    let mut trainer = BpeTrainerBuilder::new()
+        .show_progress(false)
+        .vocab_size(alphabet.len() + n)
+        .min_frequency(2)
+        .max_token_length(Some(12))
+        .build();
+    trainer.feed(words.iter(), |w| Ok(vec![w.to_owned()])).map_err(wrap)?;
+    let mut model = BPE::default();
+    trainer.train(&mut model).map_err(wrap)?;
+    let model = serde_json::to_value(&model).map_err(wrap)?;
+    let pairs = model["merges"].as_array().cloned().unwrap_or_default();
+    let pair = |m: &Json| -> Option<(String, String)> {
+        match m {
+            Json::String(s) => s.split_once(' ').map(|(a, b)| (a.to_owned(), b.to_owned())),
+            m => Some((m.get(0)?.as_str()?.to_owned(), m.get(1)?.as_str()?.to_owned())),
+        }
+    };
+    Ok(pairs.iter().filter_map(pair).collect())
+}
+
+/// Encodes episodes: added tokens are recognised in markup and in the model's own turns only.
+pub struct Encoder {
+    full: Tokenizer,
+    plain: Tokenizer,
+}
+
+impl Encoder {
+    /// Reads a `tokenizer.json`.
+    ///
+    /// # Errors
+    /// When the text is no tokenizer.
+    pub fn new(json: &str) -> Result<Self> {
+        let mut value: Json = serde_json::from_str(json).map_err(wrap)?;
+        let full = json.parse::<Tokenizer>().map_err(wrap)?;
+        value["added_tokens"] = json!([]);
+        let plain = value.to_string().parse::<Tokenizer>().map_err(wrap)?;
+        Ok(Self { full, plain })
+    }
+
+    /// Token ids, and for each whether it is to be learnt.
+    ///
+    /// # Errors
+    /// When the tokenizer fails (it does not on UTF-8).
+    pub fn encode(&self, pieces: &[Piece]) -> Result<(Vec<u16>, Vec<u8>)> {
+        let (mut ids, mut mask) = (Vec::new(), Vec::new());
+        for Piece(source, text) in pieces {
+            let by = if *source == Source::Text { &self.plain } else { &self.full };
+            let encoded = by.encode_fast(text.as_str(), false).map_err(wrap)?;
+            let mark = match source {
+                Source::Assistant => 1,
+                Source::Text => 0,
+                Source::Markup | Source::Mistake => 2,
+            };
+            for &id in encoded.get_ids() {
+                ids.push(id as u16);
+                mask.push(mark);
+            }
+        }
+        Ok((ids, mask))
+    }
+
+    /// Number of tokens.
+    pub fn size(&self) -> usize {
+        self.full.get_vocab_size(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_have_the_usual_stand_ins() {
+        assert_eq!(visible(" a\n"), "\u{120}a\u{10a}");
+        assert_eq!((0..=255).map(byte_char).collect::<BTreeSet<_>>().len(), 256);
+    }
+
+    #[test]
+    fn runs_are_cut_where_case_rises() {
+        assert_eq!(case_runs("flightNumberID"), ["flight", "Number", "ID"]);
+    }
+
+    #[test]
+    fn names_are_cut_alike_wherever_they_stand() {
+        let texts = [
+            "the flight number of each flight",
+            "flight_number",
+            "SELECT flight.flight_number FROM flight WHERE",
+        ];
+        let json = train(texts.iter().cycle().take(300).copied(), 600).unwrap();
+        let e = Encoder::new(&json).unwrap();
+        let ids = |t: &str| e.encode(&[Piece(Source::Text, t.into())]).unwrap().0;
+        let number = ids("number");
+        for t in ["_number", ".number", " number", "(number"] {
+            assert_eq!(ids(t)[1..], number[..], "{t}");
+        }
+        assert_eq!(ids(" FROM").len(), 1);
+        // Special strings in text stay text; in markup they are one token.
+        assert!(ids("<|im_end|>").len() > 1);
+        assert_eq!(e.encode(&[Piece(Source::Markup, "<|im_end|>".into())]).unwrap().0.len(), 1);
+        let round = e
+            .full
+            .decode(&ids("O'Brien: naïve 42").iter().map(|&i| u32::from(i)).collect::<Vec<_>>(), false)
+            .unwrap();
+        assert_eq!(round, "O'Brien: naïve 42");
+    }
+}
