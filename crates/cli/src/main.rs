@@ -1,2 +1,59 @@
-//! The glowworm program.
-fn main() {}
+//! The glowworm program: asks a SQLite file questions with a small language model, and shows what it does.
+//!
+//! Each command is a module. What they share: [`model`] finds and loads a model, [`terminal`] and [`progress`] write
+//! for people, [`error`] says what went wrong and with which exit code.
+//!
+//! # Exit codes
+//! 0: done, and for `ask` every question was answered by a query that runs. 1: it could not be done (no answer, no
+//! GPU, no network). 2: wrong usage or input.
+//!
+//! # Output
+//! Standard output has the result and nothing else: the query and its rows, or JSON. The episode, progress and notices
+//! go to standard error; without a terminal there they have no colour and nothing that moves.
+
+mod args;
+mod ask;
+mod bench;
+mod cancel;
+mod convert;
+mod error;
+mod inspect;
+mod logits;
+mod model;
+mod numbers;
+mod progress;
+mod table;
+mod terminal;
+mod tokenize;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+use error::Result;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(&cli.command) {
+        Ok(code) => code,
+        // Whoever read the output has seen enough.
+        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            terminal::error(&error.to_string());
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn run(command: &Command) -> Result<ExitCode> {
+    match command {
+        Command::Ask(args) => return ask::run(args),
+        Command::Inspect(args) => inspect::run(args)?,
+        Command::Tokenize(args) => tokenize::run(args)?,
+        Command::Logits(args) => logits::run(args)?,
+        Command::Bench(args) => bench::run(args)?,
+        Command::Convert(args) => convert::run(args)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,303 @@
+//! `glowworm bench`: how fast a model runs, and what a token costs in dispatches, bytes and memory.
+//!
+//! # What is measured
+//! - *load*: from opening the file to a loaded engine; the GPU's driver starts before it.
+//! - *prefill*: reading a prompt into an empty sequence, until the logits after its last token are there.
+//! - *decode*: generating after that prompt, greedily, nothing stopping it.
+//! - *per token*: the engine's own counters over the decode run; the bytes are those of the weights that its plan reads.
+//! - *GPU memory*: computed from the shapes, since no portable call tells it.
+//! - *host memory*: the most that the process ever held (`VmHWM`, Linux only). A software adapter keeps GPU memory in the
+//!   process; for it the GPU memory is taken off, and what remains still holds the driver itself: some 150 MiB of
+//!   compiler and threads on lavapipe.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use glowworm_engine::{Engine, GenerateOptions, LoadOptions, PlannedStep, Sampling};
+use glowworm_session::{Memory, longest_context};
+use pollster::block_on;
+use serde::Serialize;
+
+use crate::args::BenchArgs;
+use crate::error::{Error, Result};
+use crate::model::{load_engine, locate, open_gpu};
+use crate::numbers::{grouped, size, speed, time};
+use crate::terminal::print;
+
+/// Everything that was measured.
+#[derive(Debug, Serialize)]
+struct Report {
+    model: String,
+    file_bytes: u64,
+    device: String,
+    software_device: bool,
+    context: usize,
+    load_seconds: f64,
+    prefill: Speed,
+    decode: Speed,
+    per_token: PerToken,
+    memory: Bytes,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<Vec<Dispatch>>,
+}
+
+/// The median of some runs.
+#[derive(Debug, Serialize)]
+struct Speed {
+    tokens: usize,
+    seconds: f64,
+    tokens_per_second: f64,
+}
+
+/// What one decoded token costs.
+#[derive(Debug, Serialize)]
+struct PerToken {
+    dispatches: f64,
+    passes: f64,
+    submits: f64,
+    readbacks: f64,
+    weight_bytes: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Bytes {
+    /// By the shapes.
+    gpu_bytes: u64,
+    /// The most that the process held; none where the system does not say.
+    host_peak_bytes: Option<u64>,
+    /// Of that, what is not the GPU's.
+    host_peak_without_gpu_bytes: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Dispatch {
+    label: String,
+    kernel: &'static str,
+    weight_bytes: u64,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A model that cannot be run, or numbers that cannot be measured with.
+pub fn run(args: &BenchArgs) -> Result<()> {
+    if args.prompt == 0 || args.generate == 0 || args.repeat == 0 {
+        return Err(Error::Usage("--prompt, --generate and --repeat must be at least 1".into()));
+    }
+    let located = locate(&args.model.model)?;
+    let gpu = open_gpu(args.adapter.as_deref())?;
+    let started = Instant::now();
+    let (mut source, file) = located.open()?;
+    let needed = args.prompt.saturating_add(args.generate);
+    let context = args.context.unwrap_or(needed);
+    if context < needed || context > longest_context(&file.config) {
+        return Err(Error::Usage(format!(
+            "a context of {context} tokens: the runs need {needed}, and the model has at most {}",
+            longest_context(&file.config)
+        )));
+    }
+    let options = LoadOptions { context, vocabulary: Some(file.tokenizer.len()), ..LoadOptions::default() };
+    let memory = Memory::of(&file.header, &file.config, context, options.batch.min(context));
+    let mut engine = load_engine(&gpu, &mut source, &file, options)?;
+    let load_seconds = started.elapsed().as_secs_f64();
+
+    let prompt: Vec<u32> =
+        (0..args.prompt).map(|place| (place * 7919 % file.tokenizer.len()) as u32).collect();
+    // The first run compiles what the driver left to it, and lets the engine find its stride.
+    measure(&mut engine, &prompt, args.generate)?;
+    let before = engine.counters();
+    let mut runs = Vec::new();
+    for _ in 0..args.repeat {
+        runs.push(measure(&mut engine, &prompt, args.generate)?);
+    }
+    let after = engine.counters();
+
+    let plan = engine.decode_plan();
+    // Prefill passes are counted too: so many of each are taken off.
+    let decoded = (args.repeat * args.generate) as f64;
+    let prefill = runs.iter().fold(Prefilled::default(), |sum, run| sum.plus(run.prefilled));
+    let per = |after: u64, before: u64, prefill: u64| (after - before - prefill) as f64 / decoded;
+    let host = peak_host_bytes();
+    let software = gpu.is_software();
+    let report = Report {
+        model: file.name().map_or_else(|| located.name.clone(), str::to_owned),
+        file_bytes: glowworm_engine::ByteSource::len(&source),
+        device: gpu.description(),
+        software_device: software,
+        context,
+        load_seconds,
+        prefill: Speed::median(args.prompt, runs.iter().map(|run| run.prefill)),
+        decode: Speed::median(args.generate, runs.iter().map(|run| run.decode)),
+        per_token: PerToken {
+            dispatches: per(after.dispatches, before.dispatches, prefill.dispatches),
+            passes: per(after.passes, before.passes, prefill.passes),
+            submits: per(after.submits, before.submits, prefill.submits),
+            readbacks: per(after.readbacks, before.readbacks, 0),
+            weight_bytes: plan.iter().map(|step| step.weight_bytes).sum(),
+        },
+        memory: Bytes {
+            gpu_bytes: memory.total(),
+            host_peak_bytes: host,
+            host_peak_without_gpu_bytes: host
+                .map(|bytes| if software { bytes.saturating_sub(memory.total()) } else { bytes }),
+        },
+        plan: args.plan.then(|| plan.into_iter().map(Dispatch::from).collect()),
+    };
+    if args.json {
+        let json = serde_json::to_string(&report)
+            .map_err(|source| glowworm_agent::Error::Json { doing: "writing", source })?;
+        return print(&json);
+    }
+    show(&report)
+}
+
+/// One run.
+struct Run {
+    prefill: Duration,
+    decode: Duration,
+    prefilled: Prefilled,
+}
+
+/// The engine's counters over the prefill of a run.
+#[derive(Debug, Clone, Copy, Default)]
+struct Prefilled {
+    dispatches: u64,
+    passes: u64,
+    submits: u64,
+}
+
+impl Prefilled {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            dispatches: self.dispatches + other.dispatches,
+            passes: self.passes + other.passes,
+            submits: self.submits + other.submits,
+        }
+    }
+}
+
+fn measure(engine: &mut Engine, prompt: &[u32], generate: usize) -> Result<Run> {
+    engine.reset();
+    let before = engine.counters();
+    let started = Instant::now();
+    block_on(engine.append(prompt))?;
+    block_on(engine.logits())?;
+    let prefill = started.elapsed();
+    let after = engine.counters();
+    let options = GenerateOptions { max_tokens: generate, sampling: Sampling::GREEDY, stop_tokens: &[] };
+    let started = Instant::now();
+    block_on(engine.generate(&options, |_| ControlFlow::Continue(())))?;
+    Ok(Run {
+        prefill,
+        decode: started.elapsed(),
+        prefilled: Prefilled {
+            dispatches: after.dispatches - before.dispatches,
+            passes: after.passes - before.passes,
+            submits: after.submits - before.submits,
+        },
+    })
+}
+
+impl Speed {
+    fn median(tokens: usize, times: impl Iterator<Item = Duration>) -> Self {
+        let mut times: Vec<f64> = times.map(|time| time.as_secs_f64()).collect();
+        times.sort_by(f64::total_cmp);
+        let seconds = times.get(times.len() / 2).copied().unwrap_or(f64::NAN);
+        Self { tokens, seconds, tokens_per_second: tokens as f64 / seconds }
+    }
+}
+
+impl From<PlannedStep> for Dispatch {
+    fn from(step: PlannedStep) -> Self {
+        Self { label: step.label, kernel: step.kernel, weight_bytes: step.weight_bytes }
+    }
+}
+
+/// The most memory that the process ever held.
+fn peak_host_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes << 10)
+}
+
+fn show(report: &Report) -> Result<()> {
+    let lines = [
+        ("model", format!("{}, {}", report.model, size(report.file_bytes))),
+        ("device", report.device.clone()),
+        ("load", time(Duration::from_secs_f64(report.load_seconds))),
+        (
+            "prefill",
+            format!(
+                "{} tokens/s ({} tokens)",
+                speed(report.prefill.tokens_per_second),
+                report.prefill.tokens
+            ),
+        ),
+        (
+            "decode",
+            format!("{} tokens/s ({} tokens)", speed(report.decode.tokens_per_second), report.decode.tokens),
+        ),
+        (
+            "a token",
+            format!(
+                "{:.1} dispatches, {:.2} passes, {:.2} submits, {:.2} readbacks, {} of weights",
+                report.per_token.dispatches,
+                report.per_token.passes,
+                report.per_token.submits,
+                report.per_token.readbacks,
+                size(report.per_token.weight_bytes)
+            ),
+        ),
+        (
+            "GPU memory",
+            format!(
+                "{} with {} tokens of context",
+                size(report.memory.gpu_bytes),
+                grouped(report.context as u64)
+            ),
+        ),
+        ("host memory", host_memory(report)),
+    ];
+    for (name, value) in lines {
+        print(&format!("{name:<12} {value}"))?;
+    }
+    if let Some(plan) = &report.plan {
+        print(&format!("\n{:<24} {:<16} {:>14}", "dispatch", "kernel", "weight bytes"))?;
+        for step in plan {
+            print(&format!("{:<24} {:<16} {:>14}", step.label, step.kernel, grouped(step.weight_bytes)))?;
+        }
+        let total = grouped(report.per_token.weight_bytes);
+        print(&format!("{:<24} {:<16} {total:>14}", format!("{} dispatches", plan.len()), ""))?;
+    }
+    Ok(())
+}
+
+fn host_memory(report: &Report) -> String {
+    match (report.memory.host_peak_bytes, report.memory.host_peak_without_gpu_bytes) {
+        (Some(peak), Some(without)) if report.software_device => {
+            format!("{} at most, {} without the software GPU's", size(peak), size(without))
+        }
+        (Some(peak), _) => format!("{} at most", size(peak)),
+        _ => "not known on this system".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_the_run_in_the_middle() {
+        let times = [5.0, 1.0, 2.0].map(Duration::from_secs_f64);
+        let speed = Speed::median(10, times.into_iter());
+        assert_eq!((speed.seconds, speed.tokens_per_second), (2.0, 5.0));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn linux_tells_the_peak() {
+        let block = vec![1u8; 64 << 20];
+        assert!(peak_host_bytes().unwrap() > block.len() as u64);
+    }
+}

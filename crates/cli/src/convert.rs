@@ -1,0 +1,58 @@
+//! `glowworm convert`: a Hugging Face checkpoint as a GGUF file.
+
+use std::fs;
+use std::path::Path;
+
+use glowworm_gguf::TensorType;
+use glowworm_model::convert::{Options, convert};
+
+use crate::args::ConvertArgs;
+use crate::error::{Error, Result};
+use crate::numbers::{count, size};
+use crate::progress::Bar;
+use crate::terminal;
+
+/// Types that can be written.
+const TYPES: [TensorType; 5] =
+    [TensorType::F32, TensorType::F16, TensorType::BF16, TensorType::Q8_0, TensorType::Q4_0];
+
+/// Runs the command.
+///
+/// # Errors
+/// A checkpoint that cannot be converted, or a file that is there already.
+pub fn run(args: &ConvertArgs) -> Result<()> {
+    let kind =
+        TYPES.into_iter().find(|kind| kind.name().eq_ignore_ascii_case(&args.kind)).ok_or_else(|| {
+            let names = TYPES.map(|kind| kind.name().to_lowercase());
+            Error::Usage(format!(
+                "{:?} is no type to convert to; choose one of {}",
+                args.kind,
+                names.join(", ")
+            ))
+        })?;
+    if args.out.exists() && !args.force {
+        let out = args.out.display();
+        return Err(Error::Usage(format!(
+            "{out} exists already; give another name, or --force to replace it"
+        )));
+    }
+    let mut options = Options::new(kind);
+    options.name.clone_from(&args.name);
+    // An editor ends a file with a line break; a prompt has none.
+    let read = |path: &Path| -> Result<String> {
+        let text = fs::read_to_string(path).map_err(Error::reading(path))?;
+        Ok(text.strip_suffix('\n').map_or(text.clone(), str::to_owned))
+    };
+    options.system_prompt = args.system_prompt.as_deref().map(read).transpose()?;
+    options.user_template = args.user_template.as_deref().map(read).transpose()?;
+    options.chat_template = args.chat_template.as_deref().map(read).transpose()?;
+
+    let mut bar = Bar::new("converting", 0);
+    let summary = convert(&args.folder, &args.out, &options, |step| bar.set(step.written, step.total))?;
+    drop(bar);
+    for tensor in &summary.fallbacks {
+        terminal::notice(&format!("{tensor}: its rows are not whole blocks of {kind}; written as F16"));
+    }
+    let tensors = count(summary.tensors as u64, "tensor");
+    terminal::print(&format!("{}: {tensors}, {} of weights", args.out.display(), size(summary.bytes)))
+}
