@@ -14,7 +14,7 @@ export const SAMPLES: Sample[] = [
     title: "Chinook",
     file: "chinook.sqlite",
     address: chinook,
-    questions: ["How many albums are there?", "How many customers are from Brazil?", "List the names of all genres."],
+    questions: ["List the names of all genres.", "How many albums are there?", "How many customers are from Brazil?"],
   },
   {
     title: "Northwind",

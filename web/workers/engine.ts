@@ -152,12 +152,13 @@ const api = {
     if (prompt !== null) await store.setPrompt(done.id, prompt);
     return { ...done, prompt };
   },
-  /** For tests: logits of a model on the tokens given, and the end of the session. */
+  /** For tests: the logits after each of the tokens, in one pass after another. */
   async logits(ids: number[]): Promise<Float32Array> {
     if (session === null) throw new Error("no model is loaded");
-    const used = session;
-    session = null;
-    return used.logits(new Uint32Array(ids));
+    const result = await session.logits(new Uint32Array(ids));
+    const values = result.values();
+    session = result.intoSession();
+    return values;
   },
   /** For tests: the device goes away as when a driver crashes. */
   destroyDevices,

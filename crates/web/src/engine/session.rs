@@ -146,15 +146,40 @@ impl Session {
     }
 
     /// For tests: the logits after each of `ids`, one row of the vocabulary after another. What the model held is
-    /// forgotten; the session is used up.
+    /// forgotten.
     ///
     /// # Errors
     ///
     /// Ids outside the vocabulary, a lost device.
-    pub async fn logits(self, ids: Vec<u32>) -> Result<Vec<f32>, JsValue> {
-        let mut engine = self.model.into_parts().0.into_inner().into_engine();
+    pub async fn logits(self, ids: Vec<u32>) -> Result<Logits, JsValue> {
+        let (decoder, tokenizer) = self.model.into_parts();
+        let mut engine = decoder.into_inner().into_engine();
         engine.reset();
-        engine.append_with_logits(&ids).await.map_err(|error| thrown(&error))
+        let values = engine.append_with_logits(&ids).await.map_err(|error| thrown(&error))?;
+        let decoder = Counted::new(EngineDecoder::new(engine));
+        let model = TokenModel::new(decoder, tokenizer, self.sampling);
+        Ok(Logits { session: Self { model, ..self }, values })
+    }
+}
+
+/// Logits, and the session they come from.
+#[wasm_bindgen]
+pub struct Logits {
+    session: Session,
+    values: Vec<f32>,
+}
+
+#[wasm_bindgen]
+impl Logits {
+    /// The numbers.
+    pub fn values(&self) -> Vec<f32> {
+        self.values.clone()
+    }
+
+    /// The session, to go on with.
+    #[wasm_bindgen(js_name = intoSession)]
+    pub fn into_session(self) -> Session {
+        self.session
     }
 }
 
