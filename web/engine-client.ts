@@ -11,6 +11,9 @@ import { startWorker } from "./workers/start";
 /** A stop that the engine has not answered in this time ends its worker. */
 const STOP_MS = 800;
 
+/** How long an engine whose device is lost may take to end its episode itself. */
+const LOST_MS = 1500;
+
 export type PageCallbacks = Pick<Callbacks, "tool" | "check"> & {
   begins(trace: Trace): void;
   changes(trace: Trace, live: Live | null): void;
@@ -23,7 +26,7 @@ class EngineClient {
   #source: ModelSource | null = null;
   #prompt: Prompt | null = null;
   #longestContext = 0;
-  #abandon: (() => void) | null = null;
+  #abandon: ((ended: "cancelled" | "error", message: string | null) => void) | null = null;
   #stopTimer: ReturnType<typeof setTimeout> | undefined;
 
   get remote(): Comlink.Remote<EngineApi> {
@@ -149,12 +152,15 @@ class EngineClient {
     if (request.tokenBudget > state.model.context && state.model.context < this.#longestContext && this.#source !== null) {
       await this.load(this.#source, this.#prompt);
     }
+    let over = false;
     let latest: Trace | null = null;
     let live: Live | null = null;
     const shift = performance.timeOrigin;
     const callbacks: Callbacks = {
       begins: (trace) => page.begins((latest = trace)),
       changes: (trace, next) => {
+        // These come on a channel of their own, and the last may arrive after the end.
+        if (over) return;
         latest = trace ?? latest;
         // Times come on a clock that all threads share; the page's own begins with the page.
         live = next === null ? null : { ...next, startedAt: next.startedAt - shift, firstTokenAt: next.firstTokenAt === null ? null : next.firstTokenAt - shift };
@@ -164,11 +170,12 @@ class EngineClient {
       check: page.check,
     };
     const abandoned = new Promise<Trace>((resolve, reject) => {
-      this.#abandon = () => (latest === null ? reject(new Error("stopped")) : resolve(cancelledTrace(latest, live)));
+      this.#abandon = (ended, reason) => (latest === null ? reject(new Error(reason ?? "stopped")) : resolve(endedTrace(latest, live, ended, reason)));
     });
     try {
       return await Promise.race([this.remote.ask(request, Comlink.proxy(callbacks)), abandoned]);
     } finally {
+      over = true;
       this.#abandon = null;
       clearTimeout(this.#stopTimer);
     }
@@ -182,7 +189,7 @@ class EngineClient {
       const abandon = this.#abandon;
       if (abandon === null) return;
       this.#restart();
-      abandon();
+      abandon("cancelled", null);
       if (this.#source !== null) setTimeout(() => this.#source !== null && void this.load(this.#source, this.#prompt), 0);
     }, STOP_MS);
   }
@@ -202,20 +209,25 @@ class EngineClient {
       error: `the GPU stopped working (${reason.replace(/\.$/, "")}). The text so far is kept. Load the model again to go on`,
     };
     status.value = "The GPU stopped working.";
+    // Mostly the engine hears of it too and ends the episode; a promise of a lost device may also never settle.
+    setTimeout(() => this.#abandon?.("error", "the GPU stopped working"), LOST_MS);
   }
 }
 
-/** The trace of an episode whose worker was ended: what is known of it, with its end. */
-function cancelledTrace(trace: Trace, live: Live | null): Trace {
-  const working = trace.turns.flatMap((turn) => turn.calls).filter((call) => call.name === "run_query" && call.status === "ran" && call.result?.is_error === false).at(-1);
+/** The trace of an episode that the engine could not end itself: what is known of it, with its end. */
+function endedTrace(trace: Trace, live: Live | null, ended: "cancelled" | "error", reason: string | null): Trace {
+  const calls = trace.turns.flatMap((turn) => turn.calls);
+  const working = calls.filter((call) => call.name === "run_query" && call.status === "ran" && call.result?.is_error === false).at(-1);
   const sql = typeof working?.args["sql"] === "string" ? working.args["sql"] : null;
+  const written = live === null ? "" : (live.think + live.text).trim();
+  const words = [reason, written === "" ? null : `the model was writing: ${written}`].filter((part) => part !== null);
   const outcome: Outcome = {
     sql,
     source: sql === null ? null : "last_working_query",
-    ended_by: "cancelled",
+    ended_by: ended,
     final_turn: null,
     token_budget_hit: false,
-    message: live !== null && (live.think !== "" || live.text !== "") ? `the model was writing: ${(live.think + live.text).trim()}` : null,
+    message: words.length === 0 ? null : words.join("; "),
   };
   return { ...trace, outcome };
 }

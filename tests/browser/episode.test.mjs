@@ -17,7 +17,7 @@ before(async () => {
 after(() => server.close());
 
 async function settings(page, values) {
-  await page.getByRole("button", { name: /^settings/ }).click();
+  await page.getByRole("button", { name: /^settings \(/ }).click();
   for (const [label, value] of Object.entries(values)) {
     await page.getByLabel(label).fill(String(value));
     await page.getByLabel(label).blur();
