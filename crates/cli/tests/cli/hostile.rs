@@ -66,7 +66,8 @@ fn questions_and_numbers_that_make_no_sense() {
 /// What the machine lacks is no fault of the user's: exit code 1.
 #[test]
 fn a_gpu_that_is_not_there() {
-    let arguments = ["ask", "--db", text(&chinook()), "--adapter", "no such adapter", "--device", "gpu", "x"];
+    let db = chinook();
+    let arguments = ["ask", "--db", text(&db), "--adapter", "no such adapter", "--device", "gpu", "x"];
     let ran = glowworm(arguments).expect(1);
     assert!(ran.err.contains("no such adapter"), "{}", ran.err);
 }
