@@ -2,7 +2,7 @@
 
     python export.py RUN/latest OUT [--program glowworm-data]
 
-The folder then holds model.safetensors, config.json, tokenizer.json; `glowworm convert` makes the GGUF from it.
+The folder then holds model.safetensors, config.json, tokenizer.json, chat_template.jinja; `glowworm convert` makes the GGUF from it.
 """
 import argparse
 import json
@@ -25,6 +25,7 @@ out.mkdir(parents=True, exist_ok=True)
 for name in ("model.safetensors", "config.json", "tokenizer.json"):
     if Path(a.model).resolve() != out.resolve():
         shutil.copy(Path(a.model, name), out / name)
+shutil.copy(Path(__file__).parent / "chat_template.jinja", out / "chat_template.jinja")
 mine = Model(from_transformers(out / "config.json")).eval()
 mine.load_state_dict(load_file(out / "model.safetensors"))
 theirs = Qwen3_5ForCausalLM.from_pretrained(out, dtype=torch.float32).eval()

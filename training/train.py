@@ -3,6 +3,7 @@
     python train.py --run RUN --data RUN/shards --tokenizer RUN/tokenizer.json --steps 3000
     python train.py --run RUN ... --steps 5000            # goes on from RUN/state.pt, to the same numbers
     python train.py --run RUN ... --steps 6000 --decay 1000   # the last 1,000 steps bring the rate to zero
+    python train.py --run RUN ... --steps 9000 --rewarm 6000  # goes on from a decayed run
 
 Muon for matrices, AdamW for embeddings and the rest; loss on the model's own tokens, and lightly (`--text`) on tool text
 while copying is learnt. A step is one batch on each rank. State (weights, optimisers, position in the data) is saved
@@ -59,8 +60,8 @@ def save_model(model, folder, tokenizer):
 
 
 def rate_at(step, a):
-    """Warm-up, constant, linear decay over the last `decay` steps."""
-    up = min(1.0, (step + 1) / a.warmup)
+    """Warm-up, constant, linear decay over the last `decay` steps; `rewarm` is where a decayed run rises again."""
+    up = min(1.0, (step + 1 - (a.rewarm if step >= a.rewarm else 0)) / a.warmup)
     down = min(1.0, (a.steps - step) / a.decay) if a.decay else 1.0
     return up * max(down, 0.01)
 
@@ -91,7 +92,8 @@ def worker(rank, a, flat, grads, totals, barrier):
     mats, rest = [i for i in mine if matrix[i]], [i for i in mine if not matrix[i]]
     muon = Muon([named[i][1].data for i in mats])
     others = [torch.nn.Parameter(named[i][1].data) for i in rest]
-    adam = torch.optim.AdamW(others, lr=a.adam, betas=(0.9, 0.98), weight_decay=0.0)
+    # A large epsilon: rare tokens get tiny gradients through the softmax alone, which Adam would blow up to full steps.
+    adam = torch.optim.AdamW(others, lr=a.adam, betas=(0.9, 0.98), eps=1e-5, weight_decay=0.0)
     step, tokens, position, stage = 0, 0, (0, 0), None
     state_path = f"{a.run}/state.{rank}.pt"
     if os.path.exists(state_path):
@@ -175,6 +177,7 @@ if __name__ == "__main__":
     A("--steps", type=int, required=True, help="train up to this step")
     A("--decay", type=int, default=0, help="how many of the last steps bring the rate down")
     A("--warmup", type=int, default=100)
+    A("--rewarm", type=int, default=0, help="step at which the rate begins to rise anew, after a decay")
     A("--budget", type=int, default=2048, help="tokens of a batch, on each rank")
     A("--longest", type=int, default=1024, help="longer episodes are skipped")
     A("--muon", type=float, default=0.02)

@@ -12,9 +12,9 @@ use glowworm_database::{NativeDatabase, Tools};
 use serde_json::{Map, json};
 
 /// The built-in model's system turn (also in the GGUF, as `glowworm.system_prompt`).
-pub const SYSTEM_PROMPT: &str = "You answer questions about a SQLite database by calling tools.";
+pub const SYSTEM_PROMPT: &str = include_str!("../prompts/system.txt");
 /// Its user turn; `{question}` is the question (`glowworm.user_template`).
-pub const USER_TEMPLATE: &str = "{question}";
+pub const USER_TEMPLATE: &str = include_str!("../prompts/user.txt");
 
 /// What the model must write next, or the end.
 #[derive(Debug)]

@@ -9,10 +9,9 @@
 use crate::error::{Error, Result};
 use crate::oracle::{Piece, Source};
 use serde_json::{Map, Value as Json, json};
-use std::collections::{BTreeMap, BTreeSet};
-use tokenizers::models::bpe::{BPE, BpeTrainerBuilder};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
-use tokenizers::tokenizer::{OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer, Trainer};
+use tokenizers::tokenizer::{OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer};
 use tokenizers::{SplitDelimiterBehavior, Tokenizer};
 
 /// The split of Qwen3.5, as its tokenizer.json has it.
@@ -57,6 +56,9 @@ rows exist showing first";
 const WHOLE: &str = "system user assistant Error such column table should be You answer questions about SQLite database calling tools Tool result \
 CREATE List tables Submit integer text varchar primary key references real name title label id code number date year type status between Wrong spelling \
 What How Which Show Find Give Please Could Can Count Tell Return For The Who Name reached exploration limit generate final SQL query Your executed error that";
+
+/// The longest token, in bytes.
+const LONGEST: usize = 12;
 
 fn wrap<E: std::fmt::Display>(e: E) -> Error {
     Error::Tokenizer(e.to_string())
@@ -104,20 +106,18 @@ pub fn train<'a>(texts: impl Iterator<Item = &'a str>, size: usize) -> Result<St
         // Grammar must end up whole.
         *words.entry((*word).to_owned()).or_default() += 100_000;
     }
-    let fixed = SPECIAL.len() + MACROS.len() + 256 + grammar.len();
+    let fixed = SPECIAL.len() + MACROS.len() + 256 + 2 * grammar.len();
     for word in WHOLE.split_whitespace() {
         *words.entry(word.to_owned()).or_default() += 20_000;
     }
     let mark_merges = 48;
     let word_merges = size.saturating_sub(fixed + mark_merges);
-    let flat = |counts: &BTreeMap<String, u64>| -> Vec<String> {
-        counts
-            .iter()
-            .flat_map(|(w, &n)| vec![visible(w); ((n as f64).sqrt().ceil() as usize).max(1)])
-            .collect()
+    // Square roots: a word that is ten thousand times as frequent is not ten thousand times as important.
+    let flat = |counts: &BTreeMap<String, u64>| -> BTreeMap<String, u64> {
+        counts.iter().map(|(w, &n)| (w.clone(), ((n as f64).sqrt().ceil() as u64).max(1))).collect()
     };
-    let inner = merges(&flat(&words), word_merges)?;
-    let outer = merges(&flat(&marks), mark_merges)?;
+    let inner = merges(&flat(&words), word_merges);
+    let outer = merges(&flat(&marks), mark_merges);
 
     let mut tokens: Vec<String> = (0..=255u8).map(|b| byte_char(b).to_string()).collect();
     let mut pairs: Vec<(String, String)> = Vec::new();
@@ -131,7 +131,15 @@ pub fn train<'a>(texts: impl Iterator<Item = &'a str>, size: usize) -> Result<St
     for (a, b) in inner.iter().chain(&outer) {
         add(a, b, &mut tokens, &mut pairs);
     }
+    // Words of grammar are made whole (`is`, `has`: the rule about `s` kept them apart), then take their space in.
     for word in &grammar {
+        let ranks: HashMap<(String, String), usize> = pairs.iter().cloned().zip(0..).collect();
+        let parts = cut(word, &ranks);
+        let mut left = parts[0].clone();
+        for right in &parts[1..] {
+            add(&left, right, &mut tokens, &mut pairs);
+            left += right;
+        }
         add("\u{120}", word, &mut tokens, &mut pairs);
     }
     let mut vocab = Map::new();
@@ -172,27 +180,74 @@ fn case_runs(letters: &str) -> Vec<&str> {
     out
 }
 
-/// The first `n` merges BPE learns from words.
-fn merges(words: &[String], n: usize) -> Result<Vec<(String, String)>> {
-    let alphabet: BTreeSet<char> = words.iter().flat_map(|w| w.chars()).collect();
-    let mut trainer = BpeTrainerBuilder::new()
-        .show_progress(false)
-        .vocab_size(alphabet.len() + n)
-        .min_frequency(2)
-        .max_token_length(Some(12))
-        .build();
-    trainer.feed(words.iter(), |w| Ok(vec![w.to_owned()])).map_err(wrap)?;
-    let mut model = BPE::default();
-    trainer.train(&mut model).map_err(wrap)?;
-    let model = serde_json::to_value(&model).map_err(wrap)?;
-    let pairs = model["merges"].as_array().cloned().unwrap_or_default();
-    let pair = |m: &Json| -> Option<(String, String)> {
-        match m {
-            Json::String(s) => s.split_once(' ').map(|(a, b)| (a.to_owned(), b.to_owned())),
-            m => Some((m.get(0)?.as_str()?.to_owned(), m.get(1)?.as_str()?.to_owned())),
-        }
+/// The first `n` merges of byte-pair encoding over words with their counts.
+///
+/// The trainer of the `tokenizers` crate would do, but for one rule: no merge may end in a lone `s`. With it `names` is
+/// `name` + `s` wherever it stands; without it `es` and `ers` are among the first merges, and `names` becomes `nam` + `es`,
+/// which shares nothing with `name`. Ties go to the pair that comes first in the alphabet, so the result is fixed.
+fn merges(words: &BTreeMap<String, u64>, n: usize) -> Vec<(String, String)> {
+    let mut texts: Vec<String> = Vec::new();
+    let mut id_of: BTreeMap<String, usize> = BTreeMap::new();
+    let mut id = |t: &str, texts: &mut Vec<String>| {
+        *id_of.entry(t.to_owned()).or_insert_with(|| {
+            texts.push(t.to_owned());
+            texts.len() - 1
+        })
     };
-    Ok(pairs.iter().filter_map(pair).collect())
+    let mut list: Vec<(Vec<usize>, i64)> = words
+        .iter()
+        .map(|(w, &c)| (visible(w).chars().map(|c| id(&c.to_string(), &mut texts)).collect(), c as i64))
+        .collect();
+    let mut counts: HashMap<(usize, usize), i64> = HashMap::new();
+    for (w, c) in &list {
+        for p in w.windows(2) {
+            *counts.entry((p[0], p[1])).or_default() += c;
+        }
+    }
+    let mut out = Vec::new();
+    while out.len() < n {
+        let fits = |&(a, b): &(usize, usize)| texts[b] != "s" && texts[a].len() + texts[b].len() <= LONGEST;
+        let best = counts.iter().filter(|(p, c)| **c >= 2 && fits(p)).max_by(|(p, c), (q, d)| {
+            c.cmp(d).then_with(|| (&texts[q.0], &texts[q.1]).cmp(&(&texts[p.0], &texts[p.1])))
+        });
+        let Some((&pair, _)) = best else { break };
+        let merged = format!("{}{}", texts[pair.0], texts[pair.1]);
+        out.push((texts[pair.0].clone(), texts[pair.1].clone()));
+        let new = id(&merged, &mut texts);
+        for (w, c) in &mut list {
+            if !w.windows(2).any(|p| (p[0], p[1]) == pair) {
+                continue;
+            }
+            for p in w.windows(2) {
+                *counts.entry((p[0], p[1])).or_default() -= *c;
+            }
+            let mut i = 0;
+            while i + 1 < w.len() {
+                if (w[i], w[i + 1]) == pair {
+                    w[i] = new;
+                    w.remove(i + 1);
+                }
+                i += 1;
+            }
+            for p in w.windows(2) {
+                *counts.entry((p[0], p[1])).or_default() += *c;
+            }
+        }
+    }
+    out
+}
+
+/// How merges, in their order, cut a word.
+fn cut(word: &str, ranks: &HashMap<(String, String), usize>) -> Vec<String> {
+    let mut parts: Vec<String> = visible(word).chars().map(|c| c.to_string()).collect();
+    loop {
+        let best = (0..parts.len().saturating_sub(1))
+            .filter_map(|i| ranks.get(&(parts[i].clone(), parts[i + 1].clone())).map(|r| (*r, i)))
+            .min();
+        let Some((_, i)) = best else { return parts };
+        let right = parts.remove(i + 1);
+        parts[i] += &right;
+    }
 }
 
 /// Encodes episodes: added tokens are recognised in markup and in the model's own turns only.
@@ -272,6 +327,8 @@ mod tests {
             assert_eq!(ids(t)[1..], number[..], "{t}");
         }
         assert_eq!(ids(" FROM").len(), 1);
+        // The plural is the singular and an `s`.
+        assert_eq!(ids("numbers"), [ids("number"), ids("s")].concat());
         // Special strings in text stay text; in markup they are one token.
         assert!(ids("<|im_end|>").len() > 1);
         assert_eq!(e.encode(&[Piece(Source::Markup, "<|im_end|>".into())]).unwrap().0.len(), 1);
