@@ -22,6 +22,7 @@ Object.assign(globalThis, {
   glowworm: {
     logits: (ids: number[]) => engine.remote.logits(ids),
     tool: runTool,
+    selfTest: () => engine.remote.selfTest(),
     destroyDevices: () => engine.remote.destroyDevices(),
   },
 });

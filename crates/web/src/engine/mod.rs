@@ -3,7 +3,6 @@
 mod counted;
 mod hash;
 mod host;
-pub mod self_test;
 mod session;
 mod source;
 

@@ -197,16 +197,6 @@ pub async fn inspect_model(name: String, blob: Blob, context: usize) -> Result<S
     Ok(facts(&file, &prompt, context, memory.total()).to_string())
 }
 
-/// Runs the engine's kernels on numbers that are known: how far off the worst of them is.
-///
-/// # Errors
-///
-/// Which adapter computes wrong numbers, and what to do.
-#[wasm_bindgen(js_name = selfTest)]
-pub async fn self_test() -> Result<f32, JsValue> {
-    super::self_test::run(&GpuOptions::default()).await.map_err(|error| thrown(&error))
-}
-
 /// Checks that a Python file holds a prompt.
 ///
 /// # Errors
