@@ -319,7 +319,7 @@ mod tests {
             "flight_number",
             "SELECT flight.flight_number FROM flight WHERE",
         ];
-        let json = train(texts.iter().cycle().take(300).copied(), 600).unwrap();
+        let json = train(texts.iter().cycle().take(300).copied(), 1300).unwrap();
         let e = Encoder::new(&json).unwrap();
         let ids = |t: &str| e.encode(&[Piece(Source::Text, t.into())]).unwrap().0;
         let number = ids("number");
