@@ -11,7 +11,7 @@ demo: ask
 
 # One question about the sample database, with the embedded model.
 ask: target/setup-native
-	$(CARGO) run --release --package glowworm -- ask --db examples/chinook.sqlite "How many albums are there?"
+	$(CARGO) run --release --package glowworm -- ask --db examples/chinook.sqlite "What is the name of the artist with the most albums?"
 
 test: lint test-rust test-wasm
 

@@ -13,14 +13,8 @@ use safetensors::{Dtype, SafeTensors};
 pub const LOGIT_TOLERANCE: f32 = 1e-3;
 
 /// Every GGUF file of the fixtures: fixture, type in the file's name.
-pub const GGUF_FILES: [(&str, &str); 6] = [
-    ("eq", "Q8_0"),
-    ("eq", "Q4_0"),
-    ("eq", "Q4_K_M"),
-    ("eq", "Q5_K_M"),
-    ("eq", "Q6_K"),
-    ("grp", "Q4_K_M"),
-];
+pub const GGUF_FILES: [(&str, &str); 6] =
+    [("eq", "Q8_0"), ("eq", "Q4_0"), ("eq", "Q4_K_M"), ("eq", "Q5_K_M"), ("eq", "Q6_K"), ("grp", "Q4_K_M")];
 
 /// The prompts of the fixtures, by their length in tokens.
 pub const PROMPTS: [usize; 4] = [1, 7, 70, 200];
@@ -105,8 +99,8 @@ impl Tensors {
     /// # Panics
     /// If the file is missing or broken.
     pub fn read(path: &Path) -> Self {
-        let bytes = std::fs::read(path)
-            .unwrap_or_else(|error| panic!("this test needs {}: {error}", path.display()));
+        let bytes =
+            std::fs::read(path).unwrap_or_else(|error| panic!("this test needs {}: {error}", path.display()));
         let file = SafeTensors::deserialize(&bytes)
             .unwrap_or_else(|error| panic!("{} is broken: {error}", path.display()));
         let mut tensors = Self::default();

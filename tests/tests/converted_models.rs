@@ -80,7 +80,8 @@ fn a_converted_file_on_disk_loads_and_generates() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("eq.gguf");
     let fixture = Fixture::open("eq");
-    convert(fixture.folder(), &path, &Options::new(TensorType::Q8_0), |_| {}).expect("the checkpoint converts");
+    convert(fixture.folder(), &path, &Options::new(TensorType::Q8_0), |_| {})
+        .expect("the checkpoint converts");
     let mut engine = load(&gpu(), &mut FileSource::open(&path).expect("the file opens"));
     block_on(engine.append(&fixture.prompt(7))).expect("append");
     let options = GenerateOptions { max_tokens: 8, sampling: Sampling::GREEDY, stop_tokens: &[] };
