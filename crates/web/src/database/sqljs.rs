@@ -115,7 +115,7 @@ impl Database for SqlJsDatabase {
             bytes += size;
             rows.rows.push(row);
             // The clock is asked now and then: asking costs as much as a short row.
-            if rows.rows.len() % 64 == 0 && Date::now() > until {
+            if rows.rows.len().is_multiple_of(64) && Date::now() > until {
                 return Err(Error::TimeLimit(limits.time));
             }
         }
