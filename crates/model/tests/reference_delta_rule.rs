@@ -1,5 +1,7 @@
 //! The two forms of the delta rule compute the same.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a panic is how a test reports")]
+
 use burn::tensor::{Distribution, Tensor};
 use glowworm_model::reference::delta_rule::{chunked, token_by_token};
 use glowworm_model::reference::{Device, cpu};

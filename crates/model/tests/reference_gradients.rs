@@ -1,5 +1,7 @@
 //! Gradients through the reference model.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a panic is how a test reports")]
+
 mod reference_support;
 
 use burn::tensor::{Distribution, Tensor};

@@ -1,5 +1,7 @@
 //! Where the reference model's weights may come from, and what happens when they are not right.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a panic is how a test reports")]
+
 mod reference_support;
 
 use std::collections::HashMap;

@@ -1,6 +1,7 @@
 //! The checks of the reference model against other implementations, on a given device.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(clippy::expect_used, reason = "a panic is how a test reports")]
 
 use std::collections::BTreeMap;
 
