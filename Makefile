@@ -5,13 +5,20 @@ SHELL := /bin/bash
 export XDG_RUNTIME_DIR ?= /tmp
 CARGO ?= cargo
 
-.PHONY: demo ask test lint test-rust test-wasm test-large setup clean
+.PHONY: demo ask page serve test lint test-rust test-wasm test-page test-large setup clean
 
 demo: ask
 
 # One question about the sample database, with the embedded model.
 ask: target/setup-native
 	$(CARGO) run --release --package glowworm -- ask --db examples/chinook.sqlite "What is the name of the artist with the most albums?"
+
+# The page, a folder of static files in dist/, and a server for it on http://localhost:8080/.
+page:
+	npm run build
+
+serve: page
+	npm run serve
 
 test: lint test-rust test-wasm
 
@@ -26,7 +33,14 @@ test-rust: target/setup-native
 # What the page runs must compile for it.
 test-wasm: target/setup-native
 	$(CARGO) check --target wasm32-unknown-unknown -p glowworm-gguf -p glowworm-model -p glowworm-engine \
-		-p glowworm-agent -p glowworm-database
+		-p glowworm-agent -p glowworm-database -p glowworm-session -p glowworm-web
+
+# The page in Chromium on its software adapter; compares with the native program, so that is built first.
+test-page: target/setup-native
+	scripts/setup.sh browser
+	$(CARGO) build --package glowworm
+	npm run build
+	npm run test:browser
 
 # By hand, minutes long: a model of the full 2B shape with random weights. See docs/benchmarks.md.
 test-large: target/setup-native
