@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::eval::{CompareArgs, EvalArgs, ReportArgs, ScoreArgs};
+
 /// Asks a SQLite database questions with a small language model that runs on this machine.
 ///
 /// The model is shown the question and nothing else. It explores the database with tools in six turns, then submits a
@@ -31,6 +33,14 @@ pub enum Command {
     Bench(BenchArgs),
     /// Write a Hugging Face checkpoint as a GGUF file
     Convert(ConvertArgs),
+    /// Run a question set against a model and keep every episode
+    Eval(Box<EvalArgs>),
+    /// Compare two runs on the questions that both have
+    Compare(CompareArgs),
+    /// Write runs as one HTML page, or as tables for a model card
+    Report(ReportArgs),
+    /// Score SQL that was made elsewhere
+    Score(ScoreArgs),
 }
 
 /// Where a model comes from.

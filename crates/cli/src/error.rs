@@ -70,6 +70,9 @@ pub enum Error {
     /// Between model and episode.
     #[error(transparent)]
     Session(#[from] glowworm_session::Error),
+    /// An evaluation.
+    #[error(transparent)]
+    Eval(#[from] glowworm_eval::Error),
 }
 
 /// A result of the program.
@@ -89,7 +92,7 @@ impl Error {
     /// 2 for what the user gave, 1 for what the machine or the network could not do.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Hub { .. } | Self::Output(_) => 1,
+            Self::Hub { .. } | Self::Output(_) | Self::Eval(glowworm_eval::Error::Endpoint { .. }) => 1,
             Self::Engine(error) | Self::Session(glowworm_session::Error::Engine(error)) => match error {
                 glowworm_engine::Error::NoAdapter { .. }
                 | glowworm_engine::Error::Limit { .. }

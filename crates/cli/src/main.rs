@@ -17,6 +17,7 @@ mod bench;
 mod cancel;
 mod convert;
 mod error;
+mod eval;
 mod inspect;
 mod logits;
 mod model;
@@ -54,6 +55,10 @@ fn run(command: &Command) -> Result<ExitCode> {
         Command::Logits(args) => logits::run(args)?,
         Command::Bench(args) => bench::run(args)?,
         Command::Convert(args) => convert::run(args)?,
+        Command::Eval(args) => eval::eval(args)?,
+        Command::Compare(args) => eval::compare_runs(args)?,
+        Command::Report(args) => eval::write_report(args)?,
+        Command::Score(args) => eval::score_file(args)?,
     }
     Ok(ExitCode::SUCCESS)
 }
