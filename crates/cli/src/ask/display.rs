@@ -141,6 +141,10 @@ impl Display {
                 self.broken |= letter == '\n';
             } else {
                 self.word.push(letter);
+                // A model that repeats a syllable for ever is to be seen doing so.
+                if self.word.len() >= self.width - INDENT {
+                    self.flush_word();
+                }
             }
         }
     }
@@ -151,7 +155,7 @@ impl Display {
             return;
         }
         let length = measure_text_width(&word);
-        let full = self.live && INDENT + self.column + 1 + length > self.width;
+        let full = INDENT + self.column + 1 + length > self.width;
         if self.column > 0 && (full || self.broken) {
             self.write(&format!("\n{:INDENT$}", ""));
             self.column = 0;

@@ -7,27 +7,40 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use glowworm_agent::{PromptOrigin, Trace};
+use glowworm_gguf::write::Declaration;
+use glowworm_gguf::{Header, TensorInfo, Writer};
 use glowworm_tests::Fixture;
 use serde_json::json;
 
-use crate::support::{Ran, ask_command, command, database, folder, run, text};
+use crate::support::{Ran, ask_command, command, database, file, folder, run, text};
 
-/// A server of one repository that knows the two requests a download takes.
+/// A repository's name and files.
+type Repository = (&'static str, Vec<(&'static str, Vec<u8>)>);
+
+/// A server of some repositories that knows the two requests a download takes.
 struct Hub {
     address: String,
     requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Hub {
-    fn start(repository: &'static str, files: Vec<(&'static str, Vec<u8>)>) -> Self {
+    fn start(repositories: Vec<Repository>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let requests = Arc::new(Mutex::new(Vec::new()));
         let seen = requests.clone();
-        let files: BTreeMap<&str, Vec<u8>> = files.into_iter().collect();
+        let mut replies = BTreeMap::new();
+        for (repository, files) in repositories {
+            let siblings: Vec<_> = files.iter().map(|(name, _)| json!({ "rfilename": name })).collect();
+            let info = json!({ "siblings": siblings, "sha": "abc" }).to_string();
+            replies.insert(format!("/api/models/{repository}/revision/main"), info.into_bytes());
+            for (name, bytes) in files {
+                replies.insert(format!("/{repository}/resolve/main/{name}"), bytes);
+            }
+        }
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                answer(stream, repository, &files, &seen);
+                answer(stream, &replies, &seen);
             }
         });
         Self { address, requests }
@@ -44,12 +57,7 @@ impl Hub {
     }
 }
 
-fn answer(
-    mut stream: TcpStream,
-    repository: &str,
-    files: &BTreeMap<&str, Vec<u8>>,
-    seen: &Mutex<Vec<String>>,
-) {
+fn answer(mut stream: TcpStream, replies: &BTreeMap<String, Vec<u8>>, seen: &Mutex<Vec<String>>) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut request = String::new();
     reader.read_line(&mut request).unwrap();
@@ -66,27 +74,19 @@ fn answer(
         }
     }
     seen.lock().unwrap().push(path.clone());
-    let (status, headers, body) = if path == format!("/api/models/{repository}/revision/main") {
-        let siblings: Vec<_> = files.keys().map(|name| json!({ "rfilename": name })).collect();
-        let info = json!({ "siblings": siblings, "sha": "abc" });
-        ("200 OK", String::new(), info.to_string().into_bytes())
-    } else if let Some(bytes) =
-        path.strip_prefix(&format!("/{repository}/resolve/main/")).and_then(|name| files.get(name))
-    {
-        let (first, last) = range.unwrap_or((0, None));
-        let end = last.map_or(bytes.len(), |last| (last + 1).min(bytes.len()));
-        let headers = format!(
-            "x-repo-commit: abc\r\netag: \"{:x}\"\r\ncontent-range: bytes {first}-{}/{}\r\n",
-            bytes.len(),
-            end.saturating_sub(1),
-            bytes.len()
-        );
-        ("206 Partial Content", headers, bytes[first..end].to_vec())
-    } else {
-        ("404 Not Found", String::new(), Vec::new())
+    let (status, headers, body) = match (replies.get(&path), range) {
+        (None, _) => ("404 Not Found", String::new(), Vec::new()),
+        (Some(bytes), None) => ("200 OK", String::new(), bytes.clone()),
+        (Some(bytes), Some((first, last))) => {
+            let length = bytes.len();
+            let end = last.map_or(length, |last| (last + 1).min(length));
+            let range = format!("content-range: bytes {first}-{}/{length}", end.saturating_sub(1));
+            let headers = format!("x-repo-commit: abc\r\netag: \"{length:x}\"\r\n{range}\r\n");
+            ("206 Partial Content", headers, bytes[first..end].to_vec())
+        }
     };
-    let head =
-        format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n", body.len());
+    let length = body.len();
+    let head = format!("HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n");
     // A client that has what it needs may be gone.
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
 }
@@ -102,7 +102,7 @@ fn tiny() -> Hub {
         ("tiny.Q8_0.gguf", read("Q8_0")),
         ("sqale_agent.py", PROMPT.into()),
     ];
-    Hub::start("someone/tiny-GGUF", files)
+    Hub::start(vec![("someone/tiny-GGUF", files)])
 }
 
 #[test]
@@ -182,10 +182,61 @@ fn a_checkpoint_is_converted_where_there_is_no_gguf() {
         "model.safetensors",
     ];
     let files = names.map(|name| (name, std::fs::read(fixture.folder().join(name)).unwrap())).to_vec();
-    let hub = Hub::start("someone/eq", files);
+    let hub = Hub::start(vec![("someone/eq", files)]);
     let folder = folder();
     let report =
         hub.run(command(["inspect", "--json", "hf:someone/eq"]), folder.path()).expect(0).json().remove(0);
     assert_eq!((&report["file"], &report["runs"]), (&json!("someone/eq"), &json!(true)));
     assert!(report["types"].as_array().unwrap().iter().any(|kind| kind["type"] == json!("BF16")));
+}
+
+/// A fixture's file that says which repository its model was made from.
+fn converted(address: &str) -> Vec<u8> {
+    let bytes = std::fs::read(Fixture::open("eq").gguf("Q8_0")).unwrap();
+    let header = Header::read_from(&mut &bytes[..], bytes.len() as u64).unwrap();
+    let mut metadata = header.metadata.clone();
+    metadata.set("general.base_model.0.repo_url", address);
+    let declaration = |tensor: &TensorInfo| Declaration {
+        name: tensor.name.clone(),
+        dims: tensor.dims.clone(),
+        kind: tensor.kind,
+    };
+    let declarations = header.tensors.iter().map(declaration).collect();
+    let mut writer = Writer::new(Vec::new(), &metadata, declarations).unwrap();
+    for tensor in &header.tensors {
+        let range = header.data_range(tensor);
+        writer.write(&bytes[range.start as usize..range.end as usize]).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+#[test]
+fn the_prompt_is_found_where_the_model_was_made() {
+    let model = converted("https://huggingface.co/lab/base");
+    let hub = Hub::start(vec![
+        ("someone/base-GGUF", vec![("base.Q8_0.gguf", model.clone())]),
+        ("lab/base", vec![("config.json", b"{}".to_vec()), ("protocol.py", PROMPT.into())]),
+    ]);
+    let folder = folder();
+    let db = database(&folder, "CREATE TABLE pen (id INTEGER PRIMARY KEY, name TEXT)");
+    let saved = folder.path().join("trace.json");
+    let origin = |model: &str| {
+        let more = ["--model", model, "--max-tokens", "500", "--save-trace", text(&saved), "How many pens?"];
+        hub.run(ask_command(&db, &more), folder.path()).expect(1);
+        let trace = Trace::from_json(&std::fs::read_to_string(&saved).unwrap()).unwrap();
+        trace.config.prompt.system_from
+    };
+    let is_found = |origin: PromptOrigin| match origin {
+        PromptOrigin::File { location, .. } => location.ends_with("protocol.py"),
+        _ => false,
+    };
+    let local = file(&folder, "base.gguf", &model);
+    // For a file of one's own the network is not asked.
+    assert_eq!(origin(text(&local)), PromptOrigin::Reconstruction);
+    assert_eq!(hub.requests(), Vec::<String>::new());
+    assert!(is_found(origin("hf:someone/base-GGUF")));
+    assert!(hub.requests().iter().any(|path| path == "/lab/base/resolve/main/protocol.py"));
+    // The cache is.
+    assert!(is_found(origin(text(&local))));
+    assert_eq!(hub.requests(), Vec::<String>::new());
 }
