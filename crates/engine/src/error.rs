@@ -40,6 +40,22 @@ pub enum Error {
         /// What the platform said.
         reason: String,
     },
+    /// An adapter computes something else than the processor does.
+    #[error(
+        "the GPU {adapter} computes wrong numbers: {kernel} over {format} gave {found} for {expected}. Update its driver, use another GPU, or the CPU device"
+    )]
+    WrongNumbers {
+        /// Name of the adapter.
+        adapter: String,
+        /// Name of the kernel.
+        kernel: &'static str,
+        /// Name of the weight format.
+        format: &'static str,
+        /// What it had to give.
+        expected: f32,
+        /// What it gave.
+        found: f32,
+    },
     /// GPU memory ran out while the model was loaded.
     #[error("allocating GPU memory for {what} failed: {reason}. Use a smaller model or a smaller context")]
     OutOfMemory {

@@ -26,6 +26,7 @@ mod layers;
 mod matrix;
 mod plan;
 pub mod sampling;
+mod self_test;
 mod shaders;
 pub mod source;
 
@@ -33,6 +34,7 @@ pub use engine::{Counters, Engine, GenerateOptions, Generated, LoadOptions, Plan
 pub use error::{Error, Result};
 pub use gpu::{Gpu, GpuOptions};
 pub use sampling::Sampling;
+pub use self_test::self_test;
 #[cfg(not(target_arch = "wasm32"))]
 pub use source::FileSource;
 pub use source::{ByteSource, MemorySource};

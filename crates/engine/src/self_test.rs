@@ -18,14 +18,8 @@ use crate::plan::{Planner, Product, Step, Tuning};
 use crate::source::MemorySource;
 
 /// The formats of published conversions.
-const FORMATS: [TensorType; 6] = [
-    TensorType::F16,
-    TensorType::Q8_0,
-    TensorType::Q4_0,
-    TensorType::Q4K,
-    TensorType::Q5K,
-    TensorType::Q6K,
-];
+const FORMATS: [TensorType; 6] =
+    [TensorType::F16, TensorType::Q8_0, TensorType::Q4_0, TensorType::Q4K, TensorType::Q5K, TensorType::Q6K];
 
 const ROWS: usize = 48;
 /// Length of a row.
@@ -64,7 +58,7 @@ pub async fn self_test(gpu: &Gpu) -> Result<Vec<&'static str>> {
     let mut ignored = |_| {};
     let mut loader = Loader::new(gpu, &mut source, &header, &mut ignored);
     let mut pipelines = Pipelines::new(gpu);
-    let tuning = Tuning::Auto.for_gpu(gpu);
+    let tuning = Tuning::for_gpu(gpu);
     let mut planner =
         Planner { gpu, pipelines: &mut pipelines, buffers: &buffers, tuning, eps: config.norm_eps };
     for (kind, raw) in FORMATS.into_iter().zip(&raw) {
@@ -125,11 +119,8 @@ struct Found {
 }
 
 async fn run(gpu: &Gpu, steps: &[Step], buffers: &Activations) -> Result<Found> {
-    let parts = [
-        (&buffers.hidden, IDS.len() * WIDTH),
-        (&buffers.logits, ROWS),
-        (&buffers.gate_up, IDS.len() * ROWS),
-    ];
+    let parts =
+        [(&buffers.hidden, IDS.len() * WIDTH), (&buffers.logits, ROWS), (&buffers.gate_up, IDS.len() * ROWS)];
     let total: usize = parts.iter().map(|(_, length)| length).sum();
     let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
     let readback = gpu.buffer("self-test", 4 * total as u64, usage);

@@ -257,3 +257,9 @@ fn decoding_is_one_pass_and_few_readbacks() {
     // 3 delta-net layers of 5 and 1 attention layer of 6 dispatches (mixed types add some), embedding, head, sampler.
     assert!(per_token <= 27.0, "{per_token} dispatches a token");
 }
+
+#[test]
+fn the_self_test_passes_on_a_right_adapter() {
+    let formats = pollster::block_on(glowworm_engine::self_test(&common::gpu())).expect("right numbers");
+    assert_eq!(formats, ["F16", "Q8_0", "Q4_0", "Q4_K", "Q5_K", "Q6_K"]);
+}
