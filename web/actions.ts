@@ -1,6 +1,6 @@
 /** Everything that a person can do, and what the workers say to it. */
 
-import { batch } from "@preact/signals";
+import { batch, effect } from "@preact/signals";
 import { DatabaseClient, Interrupted, type Source } from "./database-client";
 import { bytes as showBytes, message } from "./format";
 import { engine } from "./engine-client";
@@ -10,7 +10,7 @@ import { formatSql } from "./sql-format";
 import type { Cell } from "./cells";
 import type { Trace } from "./trace";
 import {
-  askError, database, databaseError, databaseState, episode, evidence, history, played, question, resultState, rowCounts,
+  askError, askWaits, database, databaseError, databaseState, episode, evidence, history, modelState, played, question, resultState, rowCounts,
   settings, sql, sqlOrigin, status, type Episode, type Result,
 } from "./state";
 
@@ -197,6 +197,9 @@ export async function saveCsv(): Promise<void> {
 
 let episodes = 0;
 
+/** For tests: what the model is made to say in the next episode. */
+export const script: string[] = [];
+
 function keepEpisode(): void {
   const current = episode.value;
   if (current !== null && current.trace.outcome !== null) {
@@ -209,6 +212,10 @@ export async function ask(): Promise<void> {
   const text = question.value.trim();
   if (open === null || text === "" || episode.value?.running === true) return;
   askError.value = null;
+  if (modelState.value.kind === "loading") {
+    askWaits.value = true;
+    return;
+  }
   keepEpisode();
   played.value = null;
   const id = (episodes += 1);
@@ -229,6 +236,7 @@ export async function ask(): Promise<void> {
         seed: chosen.seed,
         tokenBudget: chosen.tokenBudget,
         database: open.name,
+        ...(script.length > 0 ? { script: script.splice(0) } : {}),
       },
       {
         begins: (first) =>
@@ -247,6 +255,14 @@ export async function ask(): Promise<void> {
     if (episode.value?.id === id) episode.value = null;
   }
 }
+
+// A question that came before the model was ready.
+effect(() => {
+  const { kind } = modelState.value;
+  if (kind === "loading" || !askWaits.peek()) return;
+  askWaits.value = false;
+  if (kind === "ready") setTimeout(() => void ask(), 0);
+});
 
 export function stop(): void {
   const current = episode.value;

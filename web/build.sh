@@ -5,7 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 what=${1:-all}
 
-[ -d node_modules ] || npm ci --no-audit --no-fund
+# npm keeps what it installed in node_modules/.package-lock.json: older than the lock file means out of date.
+[ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --no-audit --no-fund
 
 if [ "$what" = wasm ] || [ "$what" = all ]; then
   if [ "${RELEASE:-}" = 1 ]; then

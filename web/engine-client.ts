@@ -4,7 +4,7 @@ import * as Comlink from "comlink";
 import { message } from "./format";
 import { adapterState, episode, modelState, settings, status, type Live } from "./state";
 import type { Outcome, Trace } from "./trace";
-import type { Ask, Callbacks, EngineApi, Facts, ModelSource, Prompt } from "./workers/engine";
+import type { Ask, Callbacks, EngineApi, Facts, ModelSource, Prompt, Stage } from "./workers/engine";
 import workerAddress from "./workers/engine.ts?worker&url";
 import { startWorker } from "./workers/start";
 
@@ -91,15 +91,16 @@ class EngineClient {
     }
     this.#source = source;
     this.#prompt = prompt;
-    modelState.value = { kind: "loading", name, done: 0, total: 0 };
+    const since = performance.now();
+    modelState.value = { kind: "loading", name, stage: "reading", done: 0, total: 0, since };
     status.value = `Loading ${name}.`;
     try {
       const loaded = await this.remote.load(
         source,
         settings.value.tokenBudget,
         prompt,
-        Comlink.proxy((done: number, total: number) => {
-          if (modelState.value.kind === "loading") modelState.value = { kind: "loading", name, done, total };
+        Comlink.proxy((stage: Stage, done: number, total: number) => {
+          if (modelState.value.kind === "loading") modelState.value = { kind: "loading", name, stage, done, total, since };
         }),
       );
       this.#ready(loaded.name, loaded.bytes, loaded.facts, source);
@@ -119,6 +120,7 @@ class EngineClient {
         bytes,
         quantisation: facts.quantisation,
         context: facts.context,
+        longestContext: facts.longestContext,
         memory: facts.memory,
         prompt: facts.prompt,
       },

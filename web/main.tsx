@@ -1,5 +1,5 @@
 import { render } from "preact";
-import { openSample, runTool } from "./actions";
+import { openSample, runTool, script } from "./actions";
 import { App } from "./components/app";
 import { engine } from "./engine-client";
 import { SAMPLES } from "./samples";
@@ -17,11 +17,12 @@ void engine.checkAdapter().then((good) => {
   if (good) void engine.useBuiltIn();
 });
 
-// For tests: numbers of the engine, a crash of the driver, and a call as a model makes it.
+// For tests: numbers of the engine, a crash of the driver, a call as a model makes it, and a model that says what it is told.
 Object.assign(globalThis, {
   glowworm: {
     logits: (ids: number[]) => engine.remote.logits(ids),
     tool: runTool,
+    script: (replies: string[]) => void script.push(...replies),
     selfTest: () => engine.remote.selfTest(),
     destroyDevices: () => engine.remote.destroyDevices(),
   },

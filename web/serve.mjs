@@ -57,6 +57,10 @@ export function serve(folder, port = 0, base = "/") {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [folder = "dist", port = "8080", base = "/"] = process.argv.slice(2);
-  const { address } = await serve(folder, Number(port), base);
-  console.log(`Glowworm is at ${address}`);
+  const taken = (error) => {
+    if (error.code !== "EADDRINUSE") throw error;
+    return serve(folder, 0, base);
+  };
+  const { address } = await serve(folder, Number(port), base).catch(taken);
+  console.log(`Glowworm is at ${address} (Ctrl+C ends it)`);
 }

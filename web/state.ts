@@ -74,6 +74,8 @@ export interface Model {
   bytes: number;
   quantisation: string;
   context: number;
+  /** Tokens that it could be loaded with. */
+  longestContext: number;
   /** Bytes of GPU memory. */
   memory: number;
   prompt: { kind: PromptKind; source: string };
@@ -81,7 +83,7 @@ export interface Model {
 
 export type ModelState =
   | { kind: "none" }
-  | { kind: "loading"; name: string; done: number; total: number }
+  | { kind: "loading"; name: string; stage: "reading" | "compiling"; done: number; total: number; since: number }
   | { kind: "ready"; model: Model }
   | { kind: "failed"; name: string; error: string }
   | { kind: "lost"; name: string; error: string };
@@ -143,6 +145,8 @@ export interface Settings {
 export const question = signal("");
 export const evidence = signal("");
 export const settings = signal<Settings>({ schema: "withheld", temperature: 0.6, seed: 1, tokenBudget: 12_288 });
+/** A question was asked while the model was loading. */
+export const askWaits = signal(false);
 /** What went wrong with asking, where no episode shows it. */
 export const askError = signal<string | null>(null);
 

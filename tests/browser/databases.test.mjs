@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -91,6 +91,24 @@ describe("files", () => {
     await runSql(page, "SELECT count(*) FROM Album");
     assert.deepEqual(await cells(page), [["347"]]);
     assert.deepEqual(problems, []);
+    await browser.close();
+  });
+
+  test("other encodings and page sizes open; a file of 2.2 GB is refused before it is read", async () => {
+    const { browser, page, id } = await open();
+    for (const [name, pragma] of [["utf16.db", "PRAGMA encoding = 'UTF-16le'"], ["small-pages.db", "PRAGMA page_size = 512"], ["large-pages.db", "PRAGMA page_size = 65536"]]) {
+      await openDatabase(page, make(name, pragma, "CREATE TABLE t(x)", "INSERT INTO t VALUES('grün 漢字 🐛')"));
+      await runSql(page, "SELECT x FROM t");
+      assert.deepEqual(await cells(page), [["grün 漢字 🐛"]], name);
+    }
+    // Only its length is that large: the file has a hole.
+    const large = write("large.db", chinook);
+    truncateSync(large, 2_200_000_000);
+    await id("database-file").setInputFiles(large);
+    const error = page.getByTestId("error").filter({ hasText: "large.db" });
+    await error.waitFor();
+    assert.match(await error.textContent(), /too large to open here: 2\.20 GB/);
+    assert.match(await error.textContent(), /large-pages\.db stays open/);
     await browser.close();
   });
 

@@ -1,9 +1,11 @@
 import { useEffect, useRef } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { ask, stop } from "../actions";
+import { now } from "../clock";
 import { engine } from "../engine-client";
-import { askError, database, episode, evidence, modelPanelOpen, modelState, question, settings } from "../state";
-import { SAMPLES } from "../samples";
+import { bytes, duration } from "../format";
+import { adapterState, askError, askWaits, database, episode, evidence, modelPanelOpen, modelState, question, settings } from "../state";
+import { exampleQuestions } from "../samples";
 import { ErrorBox } from "./error-box";
 
 export function AskForm() {
@@ -14,9 +16,11 @@ export function AskForm() {
   const running = episode.value?.running === true;
   const stopping = episode.value?.stopping === true;
   const model = modelState.value;
-  const ready = model.kind === "ready" && database.value !== null;
+  const ready = (model.kind === "ready" || model.kind === "loading") && database.value !== null;
   const chosen = settings.value;
-  const sample = SAMPLES.find((candidate) => candidate.file === database.value?.name);
+  const budget = model.kind === "ready" ? Math.min(chosen.tokenBudget, model.model.longestContext) : chosen.tokenBudget;
+  const builtIn = model.kind === "ready" ? model.model.source === "built-in" : model.kind !== "loading" || model.name === "built-in";
+  const examples = exampleQuestions(database.value?.name ?? "", builtIn);
   return (
     <form
       class="ask"
@@ -54,7 +58,7 @@ export function AskForm() {
           evidence{evidence.value.trim() !== "" && !showEvidence.value && " (given)"}
         </button>
         <button type="button" class="toggle" aria-expanded={showSettings.value} onClick={() => (showSettings.value = !showSettings.value)}>
-          settings (schema {chosen.schema} · T {chosen.temperature} · seed {chosen.seed} · {chosen.tokenBudget.toLocaleString("en")} tokens)
+          settings (schema {chosen.schema} · T {chosen.temperature} · seed {chosen.seed} · {budget.toLocaleString("en")} tokens)
         </button>
       </div>
       {/* Always there, so that a note can be filled in without opening anything first. */}
@@ -63,14 +67,15 @@ export function AskForm() {
         <textarea data-testid="evidence" rows={2} value={evidence.value} tabIndex={showEvidence.value ? 0 : -1} onInput={(event) => (evidence.value = event.currentTarget.value)} />
       </label>
       {showSettings.value && <SettingsFields />}
-      {sample !== undefined && !running && episode.value === null && (
+      {examples.length > 0 && !running && episode.value === null && (
         <div class="examples">
           <span class="dim">Try:</span>
-          {sample.questions.map((text) => (
-            <button key={text} type="button" class="link" onClick={() => ((question.value = text), input.current?.focus())}>{text}</button>
+          {examples.map((text) => (
+            <button key={text} type="button" class="link" onClick={() => ((question.value = text), ready ? void ask() : input.current?.focus())}>{text}</button>
           ))}
         </div>
       )}
+      <Waiting />
       {model.kind === "ready" && model.model.source === "built-in" && episode.value === null && (
         <p class="small dim">
           The built-in model is tiny: it answers simple questions, mostly of one table, about Chinook-like databases.{" "}
@@ -85,6 +90,21 @@ export function AskForm() {
       )}
       {askError.value !== null && <ErrorBox text={askError.value} />}
     </form>
+  );
+}
+
+/** What a question waits for, with numbers that move. */
+function Waiting() {
+  const model = modelState.value;
+  if (model.kind !== "loading" && (model.kind !== "none" || adapterState.value.kind !== "checking")) return null;
+  const since = model.kind === "loading" ? ` · ${duration(Math.max(0, now.value - model.since))}` : "";
+  return (
+    <p class="small dim">
+      {model.kind === "none" && "Looking for a graphics adapter."}
+      {model.kind === "loading" && model.stage === "reading" && (model.total > 0 ? `Loading ${model.name}: ${bytes(model.done)} of ${bytes(model.total)}${since}.` : `Loading ${model.name}${since}.`)}
+      {model.kind === "loading" && model.stage === "compiling" && `${model.name} is on the GPU, whose driver now compiles the shaders${since}.`}
+      {askWaits.value && " The question is asked as soon as the model is there."}
+    </p>
   );
 }
 

@@ -182,7 +182,7 @@ function Chooser() {
           void openAddress(address.value);
         }}
       >
-        <input class="grow" type="url" aria-label="Address of a database" placeholder="https:// address of a database" value={address.value} onInput={(event) => (address.value = event.currentTarget.value)} />
+        <input class="grow" type="url" aria-label="Address of a database" placeholder="or an address: https://…" value={address.value} onInput={(event) => (address.value = event.currentTarget.value)} />
         <button class="button" type="submit" disabled={address.value.trim() === ""}>Open</button>
       </form>
     </div>

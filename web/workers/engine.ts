@@ -2,14 +2,13 @@
 
 import * as Comlink from "comlink";
 import builtIn from "../../models/builtin.gguf?url";
-import init, { checkPrompt, inspectModel, Session, Sha256 } from "../generated/engine.js";
+import init, { checkPrompt, inspectModel, selfTest, Session, Sha256 } from "../generated/engine.js";
 import wasm from "../generated/engine_bg.wasm?url";
 import type { Live } from "../state";
 import type { Trace } from "../trace";
 import { findAdapter } from "./adapter";
 import { destroyDevices, openDevices, releaseDevices, watchDevices } from "./devices";
 import { Recorder } from "./recorder";
-import { selfTest } from "./self-test";
 import * as store from "./store";
 
 const ready = init({ module_or_path: wasm });
@@ -46,7 +45,12 @@ export interface Ask {
   seed: number;
   tokenBudget: number;
   database: string;
+  /** For tests: what the model is made to say, a turn each, instead of what it would. */
+  script?: string[];
 }
+
+/** What the loading of a model is busy with. */
+export type Stage = "reading" | "compiling";
 
 export interface Callbacks {
   begins(trace: Trace): void;
@@ -82,8 +86,9 @@ const api = {
   async adapter() {
     return findAdapter();
   },
-  /** Lets the adapter compute known numbers, on a device of its own: in words, what it did. */
+  /** Lets the adapter compute known numbers with the engine's kernels, on a device of its own: in words, what it did. */
   async selfTest(): Promise<string> {
+    await ready;
     const kept = openDevices();
     try {
       return await selfTest();
@@ -95,16 +100,17 @@ const api = {
     lost = tell;
   },
   /** Loads a model in place of the one before. A prompt that is given goes before the one stored with it. */
-  async load(source: ModelSource, context: number, given: Prompt | null, progress: (done: number, total: number) => void): Promise<{ name: string; bytes: number; facts: Facts }> {
+  async load(source: ModelSource, context: number, given: Prompt | null, progress: (stage: Stage, done: number, total: number) => void): Promise<{ name: string; bytes: number; facts: Facts }> {
     await ready;
     const { name, blob, prompt } = await open(source);
     unload();
     const words = given ?? prompt;
     let told = 0;
-    session = await Session.load(name, blob, words?.name, words?.text, context, (done: number) => {
-      if (performance.now() - told < 100) return;
+    session = await Session.load(name, blob, words?.name, words?.text, context, (done: number, total: number) => {
+      // Once everything is read, what remains to wait for is the driver.
+      if (done < total && performance.now() - told < 100) return;
       told = performance.now();
-      progress(done, blob.size);
+      progress(done < total ? "reading" : "compiling", done, total);
     });
     return { name, bytes: blob.size, facts: JSON.parse(session.facts()) as Facts };
   },
@@ -125,7 +131,8 @@ const api = {
       (trace) => void callbacks.begins(trace),
       (trace, live) => void callbacks.changes(trace, live),
     );
-    const text = await session.ask(JSON.stringify({ ...request, startedAt: new Date().toISOString() }), {
+    const { script, ...asked } = request;
+    const text = await session.ask(JSON.stringify({ ...asked, startedAt: new Date().toISOString() }), script, {
       event: (event: string) => recorder.take(event),
       cancelled: () => cancelled,
       tool: (name: string, args: string) => callbacks.tool(name, args),

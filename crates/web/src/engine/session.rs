@@ -17,6 +17,7 @@ use web_sys::Blob;
 
 use super::counted::Counted;
 use super::host::{Host, RemoteTools, Watcher};
+use super::scripted::Scripted;
 use super::source::BlobSource;
 use crate::thrown;
 
@@ -53,7 +54,8 @@ struct Request {
 #[wasm_bindgen]
 impl Session {
     /// Loads a model. `prompt_text` is a Python file with the words that the model was trained on, `prompt_name` its
-    /// name. `progress` is called with the bytes of weights read so far.
+    /// name. `progress` is called with the bytes of weights read so far and with how many there are; after the last of
+    /// them the driver still has kernels to compile.
     ///
     /// # Errors
     ///
@@ -74,10 +76,12 @@ impl Session {
         let batch = if gpu.is_software() { SOFTWARE_BATCH } else { BATCH };
         let memory = Memory::of(&file.header, &file.config, context, batch);
         let facts = facts(&file, &prompt, context, memory.total());
-        let options = LoadOptions { context, batch, vocabulary: Some(file.tokenizer.len()) };
+        let options =
+            LoadOptions { context, batch, vocabulary: Some(file.tokenizer.len()), ..LoadOptions::default() };
+        let total = weight_bytes(&file).into();
         let mut told = |bytes: u64| {
             // The page's own progress line; a failure in it must not stop the loading.
-            let _ = progress.call1(&JsValue::NULL, &(bytes as f64).into());
+            let _ = progress.call2(&JsValue::NULL, &(bytes as f64).into(), &total);
         };
         let engine = Engine::load(&gpu, &mut source, &file.header, &file.config, options, &mut told)
             .await
@@ -100,12 +104,18 @@ impl Session {
         self.facts.to_string()
     }
 
-    /// Runs an episode and returns its trace as JSON. `request` is a question with its settings, as JSON.
+    /// Runs an episode and returns its trace as JSON. `request` is a question with its settings, as JSON. With a
+    /// `script`, for tests, the model says its parts, one a turn, whatever it would have said itself.
     ///
     /// # Errors
     ///
     /// Settings that no episode can run with. What goes wrong later is in the trace.
-    pub async fn ask(&mut self, request: &str, host: Host) -> Result<String, JsValue> {
+    pub async fn ask(
+        &mut self,
+        request: &str,
+        script: Option<Vec<String>>,
+        host: Host,
+    ) -> Result<String, JsValue> {
         let request: Request = serde_json::from_str(request).map_err(|error| thrown(&error))?;
         let config = self.config(&request)?;
         let sampling = Sampling { temperature: request.temperature, seed: request.seed, ..self.sampling };
@@ -115,8 +125,11 @@ impl Session {
         let mut tools = RemoteTools(host);
         let mut watcher = Watcher { host: tools.0.clone(), tokens: self.model.decoder().tokens() };
         watcher.begins(&first);
-        let trace =
-            run(config, &mut self.model, &mut tools, &mut watcher).await.map_err(|error| thrown(&error))?;
+        let trace = match script {
+            Some(replies) => run(config, &mut Scripted::new(replies), &mut tools, &mut watcher).await,
+            None => run(config, &mut self.model, &mut tools, &mut watcher).await,
+        };
+        let trace = trace.map_err(|error| thrown(&error))?;
         trace.to_json().map_err(|error| thrown(&error))
     }
 
@@ -233,6 +246,18 @@ fn facts(file: &ModelFile, prompt: &Prompt, context: usize, memory: u64) -> Json
         "temperature": file.sampling().temperature,
         "prompt": { "kind": kind, "source": source },
     })
+}
+
+/// Bytes of the tensors that the engine reads: all but those of prediction blocks after the trunk.
+fn weight_bytes(file: &ModelFile) -> f64 {
+    let trunk = file.config.layers.len();
+    let read = file.header.tensors.iter().filter(|tensor| {
+        let mut parts = tensor.name.split('.');
+        let layer =
+            parts.next().filter(|part| *part == "blk").and_then(|_| parts.next()?.parse::<usize>().ok());
+        layer.is_none_or(|layer| layer < trunk)
+    });
+    read.map(|tensor| tensor.byte_len()).sum::<u64>() as f64
 }
 
 /// The type that most of the weights are stored in.
