@@ -1,5 +1,5 @@
-# Glowworm. `make demo` answers a question, `make test` checks everything. Both install what they lack (see
-# scripts/setup.sh), which on Debian needs root; nothing is kept outside this folder but those packages.
+# Glowworm. `make demo` answers a question and then serves the page, `make test` checks everything. Both install what
+# they lack (see scripts/setup.sh), which on Debian needs root; nothing is kept outside this folder but those packages.
 
 SHELL := /bin/bash
 export XDG_RUNTIME_DIR ?= /tmp
@@ -7,20 +7,22 @@ CARGO ?= cargo
 
 .PHONY: demo ask page serve test lint test-rust test-wasm test-page test-large setup clean
 
+# One after the other, also under `make -j`: the answer first, then the address of the page, served until Ctrl+C.
 demo: ask
+	@$(MAKE) --no-print-directory serve
 
 # One question about the sample database, with the embedded model.
 ask: target/setup-native
 	$(CARGO) run --release --package glowworm -- ask --db examples/chinook.sqlite "What is the name of the artist with the most albums?"
 
-# The page, a folder of static files in dist/, and a server for it on http://localhost:8080/.
-page:
-	npm run build
+# The page, a folder of static files in dist/, and a server for it on http://localhost:8080/ (or another free port).
+page: target/setup-page
+	npm run --silent build
 
 serve: page
-	npm run serve
+	npm run --silent serve
 
-test: lint test-rust test-wasm
+test: lint test-rust test-wasm test-page
 
 lint: target/setup-native
 	$(CARGO) fmt --all --check
@@ -32,15 +34,14 @@ test-rust: target/setup-native
 
 # What the page runs must compile for it.
 test-wasm: target/setup-native
-	$(CARGO) check --target wasm32-unknown-unknown -p glowworm-gguf -p glowworm-model -p glowworm-engine \
-		-p glowworm-agent -p glowworm-database -p glowworm-session -p glowworm-web
+	$(CARGO) clippy --target wasm32-unknown-unknown -p glowworm-gguf -p glowworm-model -p glowworm-engine \
+		-p glowworm-agent -p glowworm-database -p glowworm-session -p glowworm-web -- -D warnings
 
 # The page in Chromium on its software adapter; compares with the native program, so that is built first.
-test-page: target/setup-native
+test-page: target/setup-native page
 	scripts/setup.sh browser
 	$(CARGO) build --package glowworm
-	npm run build
-	npm run test:browser
+	npm run --silent test:browser
 
 # By hand, minutes long: a model of the full 2B shape with random weights. See docs/benchmarks.md.
 test-large: target/setup-native
@@ -50,6 +51,10 @@ setup: target/setup-native
 
 target/setup-native: scripts/setup.sh rust-toolchain.toml
 	scripts/setup.sh native
+	@mkdir -p target && touch $@
+
+target/setup-page: scripts/setup.sh package-lock.json
+	scripts/setup.sh page
 	@mkdir -p target && touch $@
 
 clean:

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Installs what the build and the tests need and the machine lacks. Usage: scripts/setup.sh native|browser
+# Installs what the build and the tests need and the machine lacks. Usage: scripts/setup.sh native|page|browser
 #   native:  a Vulkan loader and Mesa's software adapter, so that the shaders run on any machine
+#   page:    the npm packages, in the versions of package-lock.json
 #   browser: Chromium for the page's tests
 # The Rust toolchain and its wasm target come from rust-toolchain.toml through rustup.
 set -euo pipefail
+cd "$(dirname "$0")/.."
 
 packages() {
     local missing=()
@@ -18,6 +20,14 @@ packages() {
     DEBIAN_FRONTEND=noninteractive "${root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}"
 }
 
+if [ "${1:-}" = page ]; then
+    # Debian 12 has Node 18, which Vite no longer runs on, so it is not installed from there.
+    if ! node --eval 'process.exit(Number(process.versions.node.split(".")[0]) >= 20 ? 0 : 1)' 2>/dev/null; then
+        echo "The page needs Node 20 or later (found: $(node --version 2>/dev/null || echo none); see nodejs.org)." >&2
+        exit 1
+    fi
+    exec npm ci --no-audit --no-fund
+fi
 if ! command -v dpkg-query >/dev/null; then
     echo "This is no Debian: please see to a Vulkan driver (Mesa's lavapipe is enough) and, for the page's tests, Chromium." >&2
     exit 0
@@ -26,7 +36,7 @@ case "${1:-native}" in
 native) packages libvulkan1 mesa-vulkan-drivers ;;
 browser) packages chromium ;;
 *)
-    echo "usage: scripts/setup.sh native|browser" >&2
+    echo "usage: scripts/setup.sh native|page|browser" >&2
     exit 2
     ;;
 esac
