@@ -26,6 +26,7 @@ class EngineClient {
   #source: ModelSource | null = null;
   #prompt: Prompt | null = null;
   #longestContext = 0;
+  #loads = 0;
   #abandon: ((ended: "cancelled" | "error", message: string | null) => void) | null = null;
   #stopTimer: ReturnType<typeof setTimeout> | undefined;
 
@@ -91,6 +92,8 @@ class EngineClient {
     }
     this.#source = source;
     this.#prompt = prompt;
+    // Somebody may choose another model while one is being loaded: only the last is heard of.
+    const mine = (this.#loads += 1);
     const since = performance.now();
     modelState.value = { kind: "loading", name, stage: "reading", done: 0, total: 0, since };
     status.value = `Loading ${name}.`;
@@ -100,11 +103,13 @@ class EngineClient {
         settings.value.tokenBudget,
         prompt,
         Comlink.proxy((stage: Stage, done: number, total: number) => {
-          if (modelState.value.kind === "loading") modelState.value = { kind: "loading", name, stage, done, total, since };
+          if (mine === this.#loads && modelState.value.kind === "loading") modelState.value = { kind: "loading", name, stage, done, total, since };
         }),
       );
+      if (mine !== this.#loads) return;
       this.#ready(loaded.name, loaded.bytes, loaded.facts, source);
     } catch (error) {
+      if (mine !== this.#loads) return;
       modelState.value = { kind: "failed", name, error: message(error) };
       status.value = `${name} could not be loaded.`;
     }

@@ -49,9 +49,13 @@ export function message(error: unknown): string {
   return typeof error === "string" ? error : String(error);
 }
 
-/** The same with a capital first letter and a full stop: most messages begin with what failed, in lower case. */
+/**
+ * The same with a capital first letter and a full stop: most messages begin with what failed, in lower case. One that
+ * begins with the name of a file or a host keeps it as it is.
+ */
 export function sentence(text: string): string {
   const trimmed = text.trim();
-  const first = trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
+  const named = /\.\w/.test(trimmed.split(": ", 1)[0] ?? "") && /^[^:]*: /.test(trimmed) || /^\S*[./]\S/.test(trimmed);
+  const first = named ? trimmed : trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
   return /[.!?…]$/.test(first) ? first : `${first}.`;
 }

@@ -18,11 +18,12 @@ const TYPES = {
   ".sqlite": "application/vnd.sqlite3",
 };
 
-/** Starts a server for `folder` below `base`; port 0 takes a free one. */
-export function serve(folder, port = 0, base = "/") {
+/** Starts a server for `folder` below `base`; port 0 takes a free one. `seen` is told of every request. */
+export function serve(folder, port = 0, base = "/", seen = () => undefined) {
   const prefix = base.endsWith("/") ? base : `${base}/`;
   const server = createServer((request, response) => {
     const path = decodeURIComponent(new URL(request.url ?? "/", "http://localhost").pathname);
+    seen(path);
     const refuse = (status) => response.writeHead(status, { "content-type": "text/plain" }).end(`${status}\n`);
     if (request.method !== "GET" && request.method !== "HEAD") return refuse(405);
     if (!path.startsWith(prefix)) return path === base ? response.writeHead(302, { location: prefix }).end() : refuse(404);

@@ -56,6 +56,7 @@ test("the sample and the built-in model answer a question at once; a second one 
   await page.waitForTimeout(500);
   const requests = [];
   context.on("request", (request) => requests.push(request.url()));
+  const served = server.requests.length;
   assert.equal(await id("database-name").textContent(), "chinook.sqlite");
   assert.equal(await page.evaluate(() => document.activeElement?.getAttribute("data-testid")), "question");
   assert.match(await id("adapter-status").textContent(), /✓/);
@@ -84,6 +85,8 @@ test("the sample and the built-in model answer a question at once; a second one 
   await page.getByText("Every step follows by the rules of the protocol.").waitFor();
   assert.equal(await id("ended-by").textContent(), "submit_sql");
   assert.deepEqual(requests.filter((url) => !url.startsWith("blob:") && !url.startsWith("data:")), [], "the page connected to something after it was ready");
+  // The service worker's requests are not the page's, but the server would see them.
+  assert.deepEqual(server.requests.slice(served), []);
   assert.deepEqual(problems, []);
   await browser.close();
 });
@@ -95,10 +98,14 @@ test("stop answers within a second, and the next question works", async () => {
     await ask(page, QUESTION);
     await page.waitForTimeout(wait);
     if (!(await id("stop").isVisible())) continue;
-    const pressed = Date.now();
-    await id("stop").click();
-    await id("ask").waitFor();
-    assert.ok(Date.now() - pressed < 1500, `${Date.now() - pressed} ms`);
+    // Timed in the page: a busy machine lets messages from here wait.
+    const took = await page.evaluate(async () => {
+      const pressed = performance.now();
+      document.querySelector('[data-testid="stop"]').click();
+      while (document.querySelector('[data-testid="ask"]') === null) await new Promise((resolve) => setTimeout(resolve, 10));
+      return performance.now() - pressed;
+    });
+    assert.ok(took < 1000, `${took} ms`);
     assert.equal(await id("ended-by").textContent(), "cancelled");
   }
   await modelReady(page);

@@ -16,7 +16,7 @@ export async function startHub() {
   const cert = join(folder, "cert.pem");
   execFileSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=huggingface.co", "-keyout", key, "-out", cert], { stdio: "ignore" });
 
-  /** repository → path → bytes */
+  /** repository → path → bytes, or `{length}` for a file that is only listed */
   const repositories = new Map();
   /** Every request: host, path, range. */
   const requests = [];
@@ -44,7 +44,7 @@ export async function startHub() {
         path,
         oid: "0".repeat(40),
         size: bytes.length,
-        ...(path.endsWith(".gguf") ? { lfs: { oid: createHash("sha256").update(bytes).digest("hex"), size: bytes.length, pointerSize: 135 } } : {}),
+        ...(path.endsWith(".gguf") ? { lfs: { oid: Buffer.isBuffer(bytes) ? createHash("sha256").update(bytes).digest("hex") : "0".repeat(64), size: bytes.length, pointerSize: 135 } } : {}),
       }));
       return response.writeHead(200, { ...headers, "content-type": "application/json" }).end(JSON.stringify(entries));
     }

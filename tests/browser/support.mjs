@@ -20,10 +20,11 @@ export function sharedFile(path) {
 export const fixture = (name) => join(root, "tests/browser/data", name);
 export const example = (name) => join(root, "examples", name);
 
-/** A server for dist/, below a sub-path so that nothing depends on the root of a host. */
+/** A server for dist/, below a sub-path so that nothing depends on the root of a host. `requests` are all it was asked for. */
 export async function startServer(base = "/some/where/") {
   assert.ok(existsSync(join(root, "dist/index.html")), "dist/ is missing: run npm run build first");
-  return serve(join(root, "dist"), 0, base);
+  const requests = [];
+  return { ...(await serve(join(root, "dist"), 0, base, (path) => requests.push(path))), requests };
 }
 
 export async function launch({ webgpu = true, args = [] } = {}) {

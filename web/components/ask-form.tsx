@@ -101,8 +101,8 @@ function Waiting() {
   return (
     <p class="small dim">
       {model.kind === "none" && "Looking for a graphics adapter."}
-      {model.kind === "loading" && model.stage === "reading" && (model.total > 0 ? `Loading ${model.name}: ${bytes(model.done)} of ${bytes(model.total)}${since}.` : `Loading ${model.name}${since}.`)}
-      {model.kind === "loading" && model.stage === "compiling" && `${model.name} is on the GPU, whose driver now compiles the shaders${since}.`}
+      {model.kind === "loading" && model.stage === "reading" && (model.total > 0 ? `Loading ${model.name} and compiling its shaders: ${bytes(model.done)} of ${bytes(model.total)}${since}.` : `Loading ${model.name}${since}.`)}
+      {model.kind === "loading" && model.stage === "compiling" && `Loaded ${model.name}, compiling the last shaders${since}.`}
       {askWaits.value && " The question is asked as soon as the model is there."}
     </p>
   );

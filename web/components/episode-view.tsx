@@ -250,9 +250,9 @@ function Meter({ current }: { current: Episode }) {
 export function statusWords(): string {
   const current = episode.value;
   if (current?.running === true) return current.stopping ? "stopping" : `turn ${current.live?.number ?? current.trace.turns.length}`;
-  if (current?.trace.outcome != null) return `answered: ${current.trace.outcome.ended_by}`;
   const model = modelState.value;
   if (model.kind === "loading") return "loading the model";
+  if (current?.trace.outcome != null) return `answered: ${current.trace.outcome.ended_by}`;
   if (model.kind === "ready") return "ready";
   if (adapterState.value.kind === "missing") return "no WebGPU: browse, run SQL, open a trace";
   return "no model";

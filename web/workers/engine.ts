@@ -14,6 +14,8 @@ import * as store from "./store";
 const ready = init({ module_or_path: wasm });
 
 let session: Session | null = null;
+/** Rises with every load: one that is no longer wanted must not take the place of the next. */
+let loads = 0;
 let cancelled = false;
 let lost: (reason: string) => void = () => undefined;
 watchDevices((reason) => lost(reason));
@@ -101,17 +103,25 @@ const api = {
   },
   /** Loads a model in place of the one before. A prompt that is given goes before the one stored with it. */
   async load(source: ModelSource, context: number, given: Prompt | null, progress: (stage: Stage, done: number, total: number) => void): Promise<{ name: string; bytes: number; facts: Facts }> {
+    const mine = (loads += 1);
+    const superseded = (): Error => new Error("another model was chosen");
     await ready;
     const { name, blob, prompt } = await open(source);
+    if (mine !== loads) throw superseded();
     unload();
     const words = given ?? prompt;
     let told = 0;
-    session = await Session.load(name, blob, words?.name, words?.text, context, (done: number, total: number) => {
+    const loaded = await Session.load(name, blob, words?.name, words?.text, context, (done: number, total: number) => {
       // Once everything is read, what remains to wait for is the driver.
       if (done < total && performance.now() - told < 100) return;
       told = performance.now();
       progress(done < total ? "reading" : "compiling", done, total);
     });
+    if (mine !== loads) {
+      loaded.free();
+      throw superseded();
+    }
+    session = loaded;
     return { name, bytes: blob.size, facts: JSON.parse(session.facts()) as Facts };
   },
   unload,

@@ -31,6 +31,8 @@ export interface Progress {
 
 /** Written through to the disk so often, so that a crash loses little. */
 const FLUSH_BYTES = 64e6;
+/** Written at a time: when the storage is full, at most so much of what could be kept is lost. */
+const WRITE_BYTES = 256 << 10;
 /** Attempts without a new byte before giving up. */
 const ATTEMPTS = 5;
 
@@ -55,11 +57,26 @@ async function readMeta(models: FileSystemDirectoryHandle, id: string): Promise<
   }
 }
 
+/** Chromium 156 gives a negative error code as an unsigned number where it should throw that the storage is full. */
+function writeAll(handle: FileSystemSyncAccessHandle, bytes: Uint8Array<ArrayBuffer>, at: number): void {
+  for (let done = 0; done < bytes.length; ) {
+    const piece = bytes.subarray(done, done + WRITE_BYTES);
+    const count = handle.write(piece, { at: at + done });
+    if (count <= 0 || count > piece.length) throw new DOMException("the storage is full", "QuotaExceededError");
+    done += count;
+  }
+}
+
+const isFull = (error: unknown): boolean => error instanceof DOMException && error.name === "QuotaExceededError";
+
+const full = (have: number): Error =>
+  new Error(`the browser's storage is full after ${showBytes(have)} of this model; free disk space or delete a stored model, then resume: what is there is kept. Or download the file yourself and choose it: it is then read in place`);
+
 async function writeMeta(models: FileSystemDirectoryHandle, meta: Stored): Promise<void> {
   const handle = await (await models.getFileHandle(`${meta.id}.json`, { create: true })).createSyncAccessHandle();
   try {
     handle.truncate(0);
-    handle.write(new TextEncoder().encode(JSON.stringify(meta)), { at: 0 });
+    writeAll(handle, new TextEncoder().encode(JSON.stringify(meta)), 0);
     handle.flush();
   } finally {
     handle.close();
@@ -128,7 +145,8 @@ export async function download(wanted: Wanted, hash: () => Sha256, tell: (progre
   // Asks that the browser does not clear the model away when space runs short; it may refuse.
   await navigator.storage.persist?.().catch(() => false);
   const meta: Stored = { ...wanted, id, have, complete: false, prompt: before?.prompt ?? null };
-  const handle = await (await models.getFileHandle(id, { create: true })).createSyncAccessHandle().catch(() => {
+  const handle = await (await models.getFileHandle(id, { create: true })).createSyncAccessHandle().catch((error: unknown) => {
+    if (isFull(error)) throw full(have);
     throw new Error("this model is being downloaded or read in another tab; close that one first");
   });
   try {
@@ -143,6 +161,8 @@ export async function download(wanted: Wanted, hash: () => Sha256, tell: (progre
         throw new Error(`the file was damaged on its way: its SHA-256 is ${found.slice(0, 12)}… and should be ${wanted.sha256.slice(0, 12)}…; it was removed, download it again`);
       }
     }
+  } catch (error) {
+    throw isFull(error) ? full(have) : error;
   } finally {
     abort = null;
     handle.close();
@@ -183,8 +203,7 @@ async function fetchAll(wanted: Wanted, handle: FileSystemSyncAccessHandle, sign
         const { done, value } = await reader.read();
         if (done) break;
         if (have + value.length > wanted.size) throw new HubError("the server sent more than the file's size; list the repository again", false);
-        let written = 0;
-        while (written < value.length) written += handle.write(value.subarray(written), { at: have + written });
+        writeAll(handle, value, have);
         have += value.length;
         unflushed += value.length;
         if (unflushed > FLUSH_BYTES) {
@@ -202,8 +221,8 @@ async function fetchAll(wanted: Wanted, handle: FileSystemSyncAccessHandle, sign
     } catch (error) {
       handle.flush();
       if (signal.aborted) throw new Error("paused");
-      if (error instanceof DOMException && error.name === "QuotaExceededError") {
-        throw new Error(`the browser's storage is full after ${showBytes(have)}; free disk space or delete a stored model, then resume: what is there is kept`);
+      if (isFull(error)) {
+        throw full(handle.getSize());
       }
       if (error instanceof HubError && !error.retry) throw error;
       failures = have > begun ? 1 : failures + 1;
