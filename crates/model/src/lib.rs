@@ -5,6 +5,7 @@
 //! (but by the converter and the reference pass): a host reads the GGUF header, asks this crate what it means, and
 //! hands both to an engine.
 
+pub mod checkpoint;
 pub mod config;
 pub mod convert;
 pub mod error;

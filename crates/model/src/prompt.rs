@@ -16,9 +16,10 @@ use crate::error::{Error, Result};
 const SYSTEM_NAMES: [&str; 2] = ["SYSTEM_PROMPT", "EXEC_PLAN_TOOL_INSTRUCTIONS"];
 /// The constant that holds the user turn, with `{question}` in its place.
 const USER_NAME: &str = "USER_TEMPLATE";
-/// The same in a GGUF file's metadata.
-const SYSTEM_KEY: &str = "glowworm.system_prompt";
-const USER_KEY: &str = "glowworm.user_template";
+/// Metadata key of a system prompt that belongs to the model.
+pub const SYSTEM_PROMPT_KEY: &str = "glowworm.system_prompt";
+/// Metadata key of a template of the user's turn that belongs to the model.
+pub const USER_TEMPLATE_KEY: &str = "glowworm.user_template";
 
 /// Where a text of a prompt comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,11 +87,11 @@ impl Prompt {
     /// # Errors
     /// A key holds something else than text.
     pub fn from_gguf(metadata: &Metadata) -> Result<Option<Self>> {
-        let Some(system) = metadata.opt_str(SYSTEM_KEY)? else { return Ok(None) };
+        let Some(system) = metadata.opt_str(SYSTEM_PROMPT_KEY)? else { return Ok(None) };
         Ok(Some(Self {
             system: system.to_owned(),
             source: PromptSource::Metadata,
-            user_template: metadata.opt_str(USER_KEY)?.map(str::to_owned),
+            user_template: metadata.opt_str(USER_TEMPLATE_KEY)?.map(str::to_owned),
         }))
     }
 
@@ -129,8 +130,8 @@ mod tests {
         let prompt = Prompt::choose(None, &metadata, "ours").unwrap();
         assert_eq!((prompt.system.as_str(), prompt.is_reconstructed()), ("ours", true));
 
-        metadata.set("glowworm.system_prompt", "its own");
-        metadata.set("glowworm.user_template", "{question}");
+        metadata.set(SYSTEM_PROMPT_KEY, "its own");
+        metadata.set(USER_TEMPLATE_KEY, "{question}");
         let prompt = Prompt::choose(None, &metadata, "ours").unwrap();
         assert_eq!(prompt.system, "its own");
         assert_eq!(prompt.user_template.as_deref(), Some("{question}"));

@@ -8,7 +8,8 @@ use std::fs;
 use std::path::Path;
 
 use glowworm_gguf::{Header, Metadata, TensorType, Value, blocks};
-use glowworm_model::convert::{Options, SYSTEM_PROMPT_KEY, convert, convert_to};
+use glowworm_model::convert::{Options, convert, convert_to};
+use glowworm_model::prompt::SYSTEM_PROMPT_KEY;
 use glowworm_model::{Config, Tokenizer, tensors};
 use glowworm_tests::{Fixture, shared};
 use safetensors::SafeTensors;

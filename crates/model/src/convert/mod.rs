@@ -5,13 +5,12 @@
 //! - Zero-centred norm weights get their 1 added; `linear_attn.norm` is not zero-centred and stays.
 //! - `A_log` becomes `ssm_a = −exp(A_log)`, the factor that the forward pass needs.
 //! - The convolution loses its middle dimension of 1.
-//! - Where there are more value heads than key heads, value heads go from grouped to tiled order ([`tensors`]).
+//! - Where there are more value heads than key heads, value heads go from grouped to tiled order.
 //! - The vision tower and the multi-token-prediction block are left out; `block_count` counts the trunk.
 //!
 //! # Memory
 //! Tensors are read, converted and written some rows at a time. Nothing but the tokenizer is ever held as a whole.
 
-mod checkpoint;
 mod metadata;
 mod tensors;
 mod tokenizer;
@@ -24,9 +23,10 @@ use glowworm_gguf::write::Declaration;
 use glowworm_gguf::{TensorType, Writer, blocks};
 use serde_json::Value;
 
+use crate::checkpoint::{Checkpoint, parse, read_json, read_text};
 use crate::config::Config;
 use crate::error::{Error, Result};
-use checkpoint::Checkpoint;
+use crate::prompt::{SYSTEM_PROMPT_KEY, USER_TEMPLATE_KEY};
 pub use metadata::architecture;
 use tensors::Recipe;
 
@@ -45,11 +45,6 @@ pub struct Options {
     /// Template of the user's turn that the model was trained with, kept under [`USER_TEMPLATE_KEY`].
     pub user_template: Option<String>,
 }
-
-/// Metadata key of a system prompt that belongs to the model.
-pub const SYSTEM_PROMPT_KEY: &str = "glowworm.system_prompt";
-/// Metadata key of a template of the user's turn that belongs to the model.
-pub const USER_TEMPLATE_KEY: &str = "glowworm.user_template";
 
 impl Options {
     /// Converts to `kind` and takes everything else from the checkpoint.
@@ -206,24 +201,6 @@ fn kind_of(recipe: &Recipe, wanted: TensorType, fallbacks: &mut Vec<String>) -> 
 fn folder_name(folder: &Path) -> String {
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     folder.file_name().map_or_else(|| "model".to_owned(), |name| name.to_string_lossy().into_owned())
-}
-
-/// A text file of the folder; `None` if it is not there.
-fn read_text(folder: &Path, name: &str) -> Result<Option<String>> {
-    let path = folder.join(name);
-    match fs::read_to_string(&path) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(Error::Io { doing: "reading", path, source }),
-    }
-}
-
-fn read_json(folder: &Path, name: &str) -> Result<Option<Value>> {
-    read_text(folder, name)?.map(|text| parse(name, &text)).transpose()
-}
-
-fn parse(name: &str, text: &str) -> Result<Value> {
-    serde_json::from_str(text).map_err(|source| Error::Json { what: name.to_owned(), source })
 }
 
 fn missing_file(folder: &Path, name: &str) -> Error {

@@ -7,15 +7,10 @@
 //! `in_proj_a`, `in_proj_b`), the numbers that each head has (`A_log`, `dt_bias`), and the columns of `out_proj`, which
 //! read them. With `r = 1`, as in the 2B, both orders are the same.
 
+use crate::checkpoint::{Checkpoint, Stored};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::tensors::{Place, trunk};
-
-use super::checkpoint::{Checkpoint, Stored};
-
-/// What may stand before the name of a text tensor: of `Qwen3_5ForConditionalGeneration`, of `Qwen3_5ForCausalLM`, of a
-/// bare text model.
-const PREFIXES: [&str; 3] = ["model.language_model.", "model.", ""];
 
 /// How the numbers change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,7 +69,7 @@ fn recipe(
         Place::Model => source.to_owned(),
         Place::Layer(layer) => format!("layers.{layer}.{source}"),
     };
-    let stored = find(checkpoint, &source)?.clone();
+    let stored = checkpoint.find(&source)?.clone();
     let shape: Vec<u64> = match stored.shape.as_slice() {
         // The convolution is one channel deep.
         [channels, 1, taps] => vec![*taps, *channels],
@@ -119,14 +114,6 @@ fn source_of(part: &str) -> Option<(&'static str, Change)> {
         "attn_q_norm.weight" => ("self_attn.q_norm.weight", AddOne),
         "attn_k_norm.weight" => ("self_attn.k_norm.weight", AddOne),
         _ => return None,
-    })
-}
-
-fn find<'c>(checkpoint: &'c Checkpoint, name: &str) -> Result<&'c Stored> {
-    let found = PREFIXES.iter().find_map(|prefix| checkpoint.get(&format!("{prefix}{name}")));
-    found.ok_or_else(|| Error::Tensor {
-        name: name.to_owned(),
-        problem: "is missing, or not of dtype F32, F16 or BF16".into(),
     })
 }
 

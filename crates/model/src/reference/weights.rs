@@ -3,10 +3,9 @@
 //! The model has one set of names and conventions for its tensors, those of Hugging Face checkpoints: names without
 //! the prefix of the text model (`layers.0.linear_attn.in_proj_qkv.weight`), matrices `[out, in]`, norm weights
 //! zero-centred, `A_log`, the convolution as `[channels, taps]`. A [`Source`] hands them out one at a time, so that no
-//! second copy of a large model is ever in memory: [`gguf`] undoes what the conversion to GGUF did, [`checkpoint`]
+//! second copy of a large model is ever in memory: [`gguf`] undoes what the conversion to GGUF did, [`Checkpoint`]
 //! reads safetensors, and [`Weights`] is a map in memory.
 
-pub mod checkpoint;
 pub mod gguf;
 
 use std::collections::BTreeMap;
@@ -16,6 +15,7 @@ use burn::module::{Module, ModuleVisitor, Param, ParamId};
 use burn::tensor::{Device, Tensor, TensorData};
 
 use super::{DecoderLayer, FullAttention, GatedDeltaNet, Mixer, Mlp, Model, Projection, RmsNorm, delta_rule};
+use crate::checkpoint::Checkpoint;
 use crate::{Config, Error, LayerKind, Result};
 
 /// Hands out tensors by name.
@@ -38,6 +38,21 @@ impl Source for Weights {
     fn take(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
         let (found, values) = self.tensors.remove(name).ok_or_else(|| missing(name))?;
         same_shape(name, &found, shape)?;
+        Ok(values)
+    }
+}
+
+impl Source for Checkpoint {
+    fn take(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
+        let stored = self.find(name)?.clone();
+        let mut found: Vec<usize> = stored.shape.iter().map(|&n| n as usize).collect();
+        // A depthwise convolution has an axis of length one in the middle.
+        if let [_, 1, _] = found[..] {
+            found.remove(1);
+        }
+        same_shape(name, &found, shape)?;
+        let mut values = Vec::new();
+        self.read(&stored, 0, found.iter().product(), &mut values)?;
         Ok(values)
     }
 }
@@ -78,7 +93,7 @@ impl Model {
         let json =
             std::fs::read_to_string(&path).map_err(|source| Error::Io { doing: "reading", path, source })?;
         let config = Config::from_hf_json(&json)?;
-        Self::from_source(config, &mut checkpoint::Checkpoint::open(folder)?, device)
+        Self::from_source(config, &mut Checkpoint::open(folder)?, device)
     }
 
     /// All parameters by name, with the identity under which optimisers and gradients know them.

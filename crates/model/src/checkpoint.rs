@@ -1,6 +1,7 @@
-//! Reads safetensors files by rows.
+//! The weights of a Hugging Face checkpoint: one safetensors file, or several with an index, read by rows.
 //!
-//! A file is an eight-byte length, a JSON object of that length (name → dtype, shape, range of bytes) and the data.
+//! A file is an eight-byte length, a JSON object of that length (name → dtype, shape, range of bytes) and the data. Of
+//! a multimodal checkpoint only the text model is asked for; whatever else is in the files is left alone.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -15,16 +16,20 @@ use crate::error::{Error, Result};
 
 /// Longest header accepted. That of a 2B model has 80 KB.
 const MAX_HEADER: u64 = 64 << 20;
+/// What may stand before a tensor's name: of `Qwen3_5ForConditionalGeneration`, of `Qwen3_5ForCausalLM`, and of the
+/// head, which lies outside the text model.
+const PREFIXES: [&str; 3] = ["model.language_model.", "model.", ""];
 
 /// An open checkpoint: all its files and where each tensor is.
-pub(super) struct Checkpoint {
+#[derive(Debug)]
+pub struct Checkpoint {
     files: Vec<(PathBuf, File)>,
     tensors: BTreeMap<String, Stored>,
 }
 
 /// One tensor of a checkpoint.
 #[derive(Debug, Clone)]
-pub(super) struct Stored {
+pub struct Stored {
     file: usize,
     start: u64,
     kind: TensorType,
@@ -42,6 +47,9 @@ struct Entry {
 
 impl Checkpoint {
     /// Opens the files of a folder and reads their headers.
+    ///
+    /// # Errors
+    /// If a file is missing or broken.
     pub fn open(folder: &Path) -> Result<Self> {
         let mut checkpoint = Checkpoint { files: Vec::new(), tensors: BTreeMap::new() };
         for path in paths(folder)? {
@@ -50,12 +58,22 @@ impl Checkpoint {
         Ok(checkpoint)
     }
 
-    /// The tensor of a name.
-    pub fn get(&self, name: &str) -> Option<&Stored> {
-        self.tensors.get(name)
+    /// A tensor by its name within the text model, such as `layers.0.mlp.up_proj.weight`.
+    ///
+    /// # Errors
+    /// If there is none, or not of floats.
+    pub fn find(&self, name: &str) -> Result<&Stored> {
+        let found = PREFIXES.iter().find_map(|prefix| self.tensors.get(&format!("{prefix}{name}")));
+        found.ok_or_else(|| Error::Tensor {
+            name: name.to_owned(),
+            problem: "is missing, or not of dtype F32, F16 or BF16".into(),
+        })
     }
 
     /// Reads `count` values of a tensor from the value at `first`, and appends them to `out`.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
     pub fn read(&mut self, tensor: &Stored, first: u64, count: usize, out: &mut Vec<f32>) -> Result<()> {
         let Some((path, file)) = self.files.get_mut(tensor.file) else { return Ok(()) };
         let width = tensor.kind.block_bytes();
@@ -136,7 +154,7 @@ fn float_type(dtype: &str) -> Option<TensorType> {
 fn paths(folder: &Path) -> Result<Vec<PathBuf>> {
     let broken = |problem: String| Error::Checkpoint { what: folder.display().to_string(), problem };
     let mut paths = Vec::new();
-    if let Some(index) = super::read_json(folder, "model.safetensors.index.json")? {
+    if let Some(index) = read_json(folder, "model.safetensors.index.json")? {
         let Some(map) = index.get("weight_map").and_then(Value::as_object) else {
             return Err(broken("its model.safetensors.index.json has no weight_map".into()));
         };
@@ -167,4 +185,22 @@ fn paths(folder: &Path) -> Result<Vec<PathBuf>> {
         return Err(broken("has no .safetensors file".into()));
     }
     Ok(paths)
+}
+
+/// A text file of the folder; `None` if it is not there.
+pub(crate) fn read_text(folder: &Path, name: &str) -> Result<Option<String>> {
+    let path = folder.join(name);
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(Error::Io { doing: "reading", path, source }),
+    }
+}
+
+pub(crate) fn read_json(folder: &Path, name: &str) -> Result<Option<Value>> {
+    read_text(folder, name)?.map(|text| parse(name, &text)).transpose()
+}
+
+pub(crate) fn parse(name: &str, text: &str) -> Result<Value> {
+    serde_json::from_str(text).map_err(|source| Error::Json { what: name.to_owned(), source })
 }
