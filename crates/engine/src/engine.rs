@@ -25,11 +25,13 @@ pub struct LoadOptions {
     pub batch: usize,
     /// Ids from here on are never sampled: rows of the head that have no token. `None`: all rows have one.
     pub vocabulary: Option<usize>,
+    /// For what kind of adapter the kernels are laid out.
+    pub tuning: Tuning,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self { context: 12_288, batch: 256, vocabulary: None }
+        Self { context: 12_288, batch: 256, vocabulary: None, tuning: Tuning::Auto }
     }
 }
 
@@ -179,7 +181,7 @@ impl Engine {
         }
         let buffers = Activations::new(gpu, config, options.batch, options.context).await?;
         let mut pipelines = Pipelines::new(gpu);
-        let tuning = Tuning::for_gpu(gpu);
+        let tuning = options.tuning.for_gpu(gpu);
         let rotation = layers::values_buffer(gpu, "rotation", &rotation_table(config, options.context));
         let mut loader = Loader::new(gpu, source, header, progress);
         let mut planner =

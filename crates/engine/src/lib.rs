@@ -33,6 +33,7 @@ pub mod source;
 pub use engine::{Counters, Engine, GenerateOptions, Generated, LoadOptions, PlannedStep, Snapshot, Stop};
 pub use error::{Error, Result};
 pub use gpu::{Gpu, GpuOptions};
+pub use plan::Tuning;
 pub use sampling::Sampling;
 pub use self_test::self_test;
 #[cfg(not(target_arch = "wasm32"))]

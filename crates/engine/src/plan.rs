@@ -16,8 +16,8 @@ pub(crate) enum Groups {
     Fixed(u32),
     /// So many for each token.
     PerToken(u32),
-    /// So many for each 32 tokens.
-    PerTokenTile(u32),
+    /// So many for each so many tokens.
+    PerTokens(u32, u32),
 }
 
 /// One dispatch.
@@ -43,7 +43,7 @@ impl Step {
         let (x, y) = match self.groups {
             Groups::Fixed(x) => (x, 1),
             Groups::PerToken(x) => (x, tokens),
-            Groups::PerTokenTile(x) => (x, tokens.div_ceil(32)),
+            Groups::PerTokens(x, tile) => (x, tokens.div_ceil(tile)),
         };
         pass.set_pipeline(&self.pipeline.pipeline);
         pass.set_bind_group(0, &self.bindings, &[]);
@@ -62,23 +62,43 @@ pub(crate) enum Finish {
     SwiGlu = 2,
 }
 
-/// The sizes of workgroups, by kind of adapter.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Tuning {
-    /// Invocations of a matrix-vector workgroup.
-    pub(crate) matvec_workgroup: u32,
-    /// Invocations that share a row in it.
-    pub(crate) matvec_lanes: u32,
+/// For what kind of adapter the matrix products are laid out. All give the same results but for rounding.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Tuning {
+    /// As the adapter says of itself.
+    #[default]
+    Auto,
+    /// A software adapter runs an invocation as a lane of a vector register and pays for every barrier, so a lane
+    /// takes a whole row.
+    Software,
+    /// A GPU wants neighbouring lanes to read neighbouring words, and weights kept in workgroup memory for many
+    /// tokens.
+    Hardware,
 }
 
 impl Tuning {
-    /// A software adapter runs an invocation as a lane of a vector register and pays for every barrier, so a lane
-    /// takes a whole row. A GPU wants neighbouring lanes to read neighbouring words.
-    pub(crate) fn for_gpu(gpu: &Gpu) -> Self {
-        if gpu.is_software() {
-            Self { matvec_workgroup: 64, matvec_lanes: 1 }
-        } else {
-            Self { matvec_workgroup: 64, matvec_lanes: 16 }
+    /// One of the two, by the adapter where it was left open.
+    pub(crate) fn for_gpu(self, gpu: &Gpu) -> Self {
+        match self {
+            Tuning::Auto if gpu.is_software() => Tuning::Software,
+            Tuning::Auto => Tuning::Hardware,
+            chosen => chosen,
+        }
+    }
+
+    /// Invocations of a matrix-vector workgroup, and how many of them share a row.
+    fn matvec(self) -> (u32, u32) {
+        match self {
+            Tuning::Software => (64, 1),
+            Tuning::Auto | Tuning::Hardware => (64, 16),
+        }
+    }
+
+    /// The matrix-matrix kernel, and the rows and tokens that a workgroup of it computes.
+    fn matmul(self) -> (Kernel, u32, u32) {
+        match self {
+            Tuning::Software => (Kernel::MatmulRows, 64, 8),
+            Tuning::Auto | Tuning::Hardware => (Kernel::Matmul, 32, 32),
         }
     }
 }
@@ -121,8 +141,8 @@ impl Planner<'_> {
         matrix: &Matrix,
         product: &Product<'_>,
     ) -> Result<Vec<Step>> {
-        let workgroup = self.tuning.matvec_workgroup;
-        let lanes = self.tuning.matvec_lanes.min(matrix.items.next_power_of_two());
+        let (workgroup, lanes) = self.tuning.matvec();
+        let lanes = lanes.min(matrix.items.next_power_of_two());
         let constants = [
             ("WORKGROUP", workgroup),
             ("LANES", lanes),
@@ -155,19 +175,13 @@ impl Planner<'_> {
         product: &Product<'_>,
         stride: u32,
     ) -> Result<Vec<Step>> {
+        let (kernel, rows, tokens) = self.tuning.matmul();
         let constants = [("FINISH", product.finish as u32)];
         self.over_tiles(label, matrix, |planner, label, tile| {
             let shape = [matrix.items, tile.rows, matrix.first + tile.row_first, stride, 0, 0];
-            let groups = Groups::PerTokenTile(tile.rows.div_ceil(32));
+            let groups = Groups::PerTokens(tile.rows.div_ceil(rows), tokens);
             let buffers = [product.x, product.y];
-            planner.weight_step(
-                label,
-                (Kernel::Matmul, matrix.kind, &constants),
-                tile,
-                &buffers,
-                &shape,
-                groups,
-            )
+            planner.weight_step(label, (kernel, matrix.kind, &constants), tile, &buffers, &shape, groups)
         })
     }
 

@@ -58,7 +58,7 @@ pub async fn self_test(gpu: &Gpu) -> Result<Vec<&'static str>> {
     let mut ignored = |_| {};
     let mut loader = Loader::new(gpu, &mut source, &header, &mut ignored);
     let mut pipelines = Pipelines::new(gpu);
-    let tuning = Tuning::for_gpu(gpu);
+    let tuning = Tuning::Auto.for_gpu(gpu);
     let mut planner =
         Planner { gpu, pipelines: &mut pipelines, buffers: &buffers, tuning, eps: config.norm_eps };
     for (kind, raw) in FORMATS.into_iter().zip(&raw) {

@@ -22,8 +22,12 @@ pub const FORMATS: [(&str, &str); 8] = [
 ];
 
 /// The kernels that read weights, once for each format.
-pub const WEIGHT_KERNELS: [(&str, &str); 3] =
-    [("embed", shader!("embed")), ("matvec", shader!("matvec")), ("matmul", shader!("matmul"))];
+pub const WEIGHT_KERNELS: [(&str, &str); 4] = [
+    ("embed", shader!("embed")),
+    ("matvec", shader!("matvec")),
+    ("matmul", shader!("matmul")),
+    ("matmul_rows", shader!("matmul_rows")),
+];
 
 /// The other kernels.
 pub const PLAIN_KERNELS: [(&str, &str); 6] = [

@@ -19,12 +19,15 @@ fn every_format_gives_the_oracles_logits() {
     for (name, kind) in GGUF_FILES {
         let fixture = Fixture::open(name);
         let oracle = fixture.llama_cpp();
-        let mut engine = common::load(&gpu, &fixture.gguf(kind), common::short());
-        for length in PROMPTS {
-            let prompt = fixture.prompt(length);
-            let expected = oracle.floats(&format!("{kind}.deq.logits_{length}"));
-            let logits = in_pieces(&mut engine, &prompt, length);
-            compare(expected, &logits).assert_logits(&format!("{name} {kind}, {length} tokens at once"));
+        for (tuning, options) in common::tunings() {
+            let mut engine = common::load(&gpu, &fixture.gguf(kind), options);
+            for length in PROMPTS {
+                let prompt = fixture.prompt(length);
+                let expected = oracle.floats(&format!("{kind}.deq.logits_{length}"));
+                let logits = in_pieces(&mut engine, &prompt, length);
+                let what = format!("{name} {kind} {tuning:?}, {length} tokens at once");
+                compare(expected, &logits).assert_logits(&what);
+            }
         }
     }
 }
@@ -37,13 +40,16 @@ fn a_prompt_may_come_in_pieces_of_any_size() {
         let expected = fixture.llama_cpp();
         let expected = expected.floats(&format!("{kind}.deq.logits_70"));
         let prompt = fixture.prompt(70);
-        let mut engine = common::load(&gpu, &fixture.gguf(kind), common::short());
-        let whole = in_pieces(&mut engine, &prompt, 70);
-        for piece in [1, 2, 3, 33, 64] {
-            let logits = in_pieces(&mut engine, &prompt, piece);
-            let difference = whole.iter().zip(&logits).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-            assert!(difference <= LOGIT_TOLERANCE, "{name} {kind} in pieces of {piece}: {difference}");
-            compare(expected, &logits).assert_logits(&format!("{name} {kind} in pieces of {piece}"));
+        for (tuning, options) in common::tunings() {
+            let mut engine = common::load(&gpu, &fixture.gguf(kind), options);
+            let whole = in_pieces(&mut engine, &prompt, 70);
+            for piece in [1, 2, 3, 33, 64] {
+                let what = format!("{name} {kind} {tuning:?} in pieces of {piece}");
+                let logits = in_pieces(&mut engine, &prompt, piece);
+                let difference = whole.iter().zip(&logits).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+                assert!(difference <= LOGIT_TOLERANCE, "{what}: {difference}");
+                compare(expected, &logits).assert_logits(&what);
+            }
         }
     }
 }

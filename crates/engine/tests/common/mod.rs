@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use glowworm_engine::source::read_header;
-use glowworm_engine::{Engine, FileSource, Gpu, GpuOptions, LoadOptions};
+use glowworm_engine::{Engine, FileSource, Gpu, GpuOptions, LoadOptions, Tuning};
 use glowworm_model::Config;
 
 /// A device on lavapipe: the tests mean the same on every machine.
@@ -27,4 +27,9 @@ pub fn load(gpu: &Gpu, path: &Path, options: LoadOptions) -> Engine {
 /// Options for the fixtures' short prompts.
 pub fn short() -> LoadOptions {
     LoadOptions { context: 320, ..LoadOptions::default() }
+}
+
+/// Both layouts of the kernels, with the options for each: on a software adapter, both can run.
+pub fn tunings() -> [(Tuning, LoadOptions); 2] {
+    [Tuning::Software, Tuning::Hardware].map(|tuning| (tuning, LoadOptions { tuning, ..short() }))
 }
