@@ -41,6 +41,9 @@ pub enum Command {
     Report(ReportArgs),
     /// Score SQL that was made elsewhere
     Score(ScoreArgs),
+    /// Train a small model, with examples and with rewards
+    #[cfg(feature = "train")]
+    Train(Box<crate::train::TrainArgs>),
 }
 
 /// Where a model comes from.

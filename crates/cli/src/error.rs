@@ -50,6 +50,7 @@ pub enum Error {
         problem: String,
     },
     /// A device that this program was built without.
+    #[cfg(not(feature = "reference"))]
     #[error(
         "the CPU device is not in this program; build it with: cargo install --path crates/cli --features reference. \
          Without a GPU, Mesa's lavapipe does the same faster (Debian: mesa-vulkan-drivers), with --device auto or gpu"
@@ -73,6 +74,9 @@ pub enum Error {
     /// An evaluation.
     #[error(transparent)]
     Eval(#[from] glowworm_eval::Error),
+    /// The generator of made-up databases.
+    #[error(transparent)]
+    Made(#[from] glowworm_train::error::Error),
 }
 
 /// A result of the program.

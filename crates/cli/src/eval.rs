@@ -20,18 +20,23 @@ use glowworm_model::{ChatTemplate, Prompt};
 use glowworm_session::{ModelFile, Opening, Sampling, TokenModel};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, json};
+use tempfile::TempDir;
 
 use crate::args::{AskArgs, DeviceArgs, ModelArg, Schema};
 use crate::error::{Error, Result};
 use crate::model::{self, Settings};
+use crate::suite::{self, Suite};
 use crate::terminal::{notice, print};
 
 /// The question set.
 #[derive(Debug, Args)]
 pub struct SetArgs {
+    /// A set that comes with the program
+    #[arg(long, value_enum, required_unless_present = "questions", conflicts_with_all = ["questions", "databases"])]
+    pub suite: Option<Suite>,
     /// The question file, or a folder with one in it
     #[arg(long, value_name = "FILE")]
-    pub questions: PathBuf,
+    pub questions: Option<PathBuf>,
     /// The folder with the databases [default: the folder of the questions]
     #[arg(long, value_name = "DIR")]
     pub databases: Option<PathBuf>,
@@ -58,8 +63,24 @@ pub struct SetArgs {
     pub metric: Vec<Metric>,
 }
 
+/// What [`SetArgs`] name.
+struct Chosen {
+    set: QuestionSet,
+    databases: Databases,
+    metrics: Vec<Metric>,
+    /// Holds the suite's files while they are used.
+    suite: Option<TempDir>,
+}
+
 impl SetArgs {
-    fn read(&self) -> Result<(QuestionSet, Databases, Vec<Metric>)> {
+    fn read(&self) -> Result<Chosen> {
+        let count = self.limit.unwrap_or(suite::HELD_OUT);
+        let suite = self.suite.map(|suite| suite.write(count)).transpose()?;
+        let questions = match (&suite, self.suite, &self.questions) {
+            (Some(folder), Some(suite), _) => folder.path().join(suite.name()),
+            (_, _, Some(questions)) => questions.clone(),
+            _ => return Err(Error::Usage("give --suite or --questions".into())),
+        };
         let selection = Selection {
             format: self.format,
             limit: self.limit,
@@ -68,12 +89,11 @@ impl SetArgs {
             phrasings: self.phrasing.clone(),
             gold: self.gold.clone(),
         };
-        let set = read(&self.questions, &selection)?;
+        let set = read(&questions, &selection)?;
         if set.without_phrasing > 0 {
             notice(&format!("{} questions have no usable wording in this phrasing", set.without_phrasing));
         }
-        let beside =
-            if self.questions.is_dir() { Some(self.questions.as_path()) } else { self.questions.parent() };
+        let beside = if questions.is_dir() { Some(questions.as_path()) } else { questions.parent() };
         let beside = beside.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let databases = Databases::new(self.databases.as_deref().unwrap_or(beside))?;
         let mut metrics = self.metric.clone();
@@ -87,7 +107,7 @@ impl SetArgs {
                 true
             }
         });
-        Ok((set, databases, metrics))
+        Ok(Chosen { set, databases, metrics, suite })
     }
 }
 
@@ -203,7 +223,7 @@ pub struct ScoreArgs {
 /// # Errors
 /// A set, a model or a folder that cannot be used.
 pub fn eval(args: &EvalArgs) -> Result<()> {
-    let (set, databases, metrics) = args.set.read()?;
+    let Chosen { set, databases, metrics, suite } = args.set.read()?;
     let schema = match args.schema {
         Schema::Shown => SchemaMode::Shown,
         Schema::Withheld => SchemaMode::Withheld,
@@ -226,7 +246,7 @@ pub fn eval(args: &EvalArgs) -> Result<()> {
         sampling: Map::new(),
         time_limit: glowworm_eval::TIME_LIMIT.as_secs(),
     };
-    let job = Job { set, databases, config, out: args.out.clone(), json: args.json };
+    let job = Job { set, databases, config, out: args.out.clone(), json: args.json, _suite: suite };
     if let Some(script) = args.script {
         let opening = Opening::new(ChatTemplate::from_gguf(&Metadata::new())?, Opening::reconstruction());
         let players = vec![Scripted::new(script); args.workers.unwrap_or(2)];
@@ -246,6 +266,7 @@ struct Job {
     config: RunConfig,
     out: PathBuf,
     json: bool,
+    _suite: Option<TempDir>,
 }
 
 fn eval_local(args: &EvalArgs, mut job: Job) -> Result<()> {
@@ -434,7 +455,7 @@ pub fn write_report(args: &ReportArgs) -> Result<()> {
 /// # Errors
 /// A set or predictions that cannot be read.
 pub fn score_file(args: &ScoreArgs) -> Result<()> {
-    let (set, databases, metrics) = args.set.read()?;
+    let Chosen { set, databases, metrics, suite: _suite } = args.set.read()?;
     let predictions = Predictions::read(&args.predictions)?;
     if predictions.is_empty() {
         return Err(Error::Usage(format!("{} has no predictions", args.predictions.display())));

@@ -23,9 +23,12 @@ mod logits;
 mod model;
 mod numbers;
 mod progress;
+mod suite;
 mod table;
 mod terminal;
 mod tokenize;
+#[cfg(feature = "train")]
+mod train;
 
 use std::process::ExitCode;
 
@@ -59,6 +62,8 @@ fn run(command: &Command) -> Result<ExitCode> {
         Command::Compare(args) => eval::compare_runs(args)?,
         Command::Report(args) => eval::write_report(args)?,
         Command::Score(args) => eval::score_file(args)?,
+        #[cfg(feature = "train")]
+        Command::Train(args) => train::run(args)?,
     }
     Ok(ExitCode::SUCCESS)
 }

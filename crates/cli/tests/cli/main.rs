@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)] // a panic here is the report
 
 mod ask;
+mod eval;
 mod files;
 mod hostile;
 mod hub;
