@@ -4,6 +4,8 @@
 SHELL := /bin/bash
 export XDG_RUNTIME_DIR ?= /tmp
 CARGO ?= cargo
+# The optional parts, which the tests cover too: the CPU device, and the writer of large random models.
+FEATURES := --features glowworm/reference,glowworm-tests/random-model
 
 .PHONY: demo ask page serve test lint test-rust test-wasm test-page test-large setup clean
 
@@ -26,21 +28,22 @@ test: lint test-rust test-wasm test-page
 
 lint: target/setup-native
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --workspace --all-targets $(FEATURES) -- -D warnings
 
 # The software adapter is always there, so no test is ever skipped for want of a GPU.
 test-rust: target/setup-native
-	$(CARGO) test --workspace
+	$(CARGO) test --workspace $(FEATURES)
 
 # What the page runs must compile for it.
 test-wasm: target/setup-native
 	$(CARGO) clippy --target wasm32-unknown-unknown -p glowworm-gguf -p glowworm-model -p glowworm-engine \
 		-p glowworm-agent -p glowworm-database -p glowworm-session -p glowworm-web -- -D warnings
 
-# The page in Chromium on its software adapter; compares with the native program, so that is built first.
+# The page in Chromium on its software adapter; compares with the native program, which is the one that the other
+# tests build.
 test-page: target/setup-native page
 	scripts/setup.sh browser
-	$(CARGO) build --package glowworm
+	$(CARGO) test --workspace $(FEATURES) --no-run
 	npm run --silent test:browser
 
 # By hand, minutes long: a model of the full 2B shape with random weights. See docs/benchmarks.md.
