@@ -12,7 +12,7 @@
 //! [`token_by_token`] is that loop. [`chunked`] does `C` tokens at a time with matrix products, and is the one to
 //! train and to read prompts with: a loop of `T` small steps would record `T` times as many operations.
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Bool, Device, Tensor, TensorData};
 
 /// Tokens a chunk, unless said otherwise. The work within a chunk grows with its length, the number of sequential
 /// steps between chunks shrinks.
@@ -61,14 +61,16 @@ pub fn token_by_token(
 /// (I + A) Δ = diag(β) (V − diag(e^G) K S)
 /// ```
 ///
-/// With `M = (I + A)⁻¹` the part that does not depend on `S` is done for all chunks at once (the "UT transform"):
-/// `U = M diag(β) V` and `W = M diag(β e^G) K`. Then, from chunk to chunk,
+/// With `M = (I + A)⁻¹`, `U = M diag(β) V`, `W = M diag(β e^G) K` (the "UT transform") and `K' = diag(e^{G_C − G}) K`,
 ///
 /// ```text
 /// Δ = U − W S
 /// O = diag(e^G) Q S + (Q Kᵀ ⊙ D) Δ
-/// S ← e^{G_C} S + (diag(e^{G_C − G}) K)ᵀ Δ
+/// S ← e^{G_C} S + K'ᵀ Δ = (e^{G_C} I − K'ᵀ W) S + K'ᵀ U
 /// ```
+///
+/// All of it is done for all chunks at once, but for the last line: from chunk to chunk the state takes one product of
+/// a `K×K` with a `K×V` matrix.
 ///
 /// Every exponent is of a sum of `g` and thus at most 0: nothing overflows, however long the chunk.
 ///
@@ -102,8 +104,7 @@ pub fn chunked(
     let grown = sums.clone().exp();
     // Entries of the future are taken out before the exponential: they would be the ones to overflow.
     let pairs = sums.clone() - sums.clone().swap_dims(2, 3);
-    let future =
-        burn::tensor::Tensor::<2, burn::tensor::Bool>::tril_mask([chunk, chunk], 0, &device).unsqueeze();
+    let future = Tensor::<2, Bool>::tril_mask([chunk, chunk], 0, &device).unsqueeze();
     let decay = pairs.mask_fill(future, f32::NEG_INFINITY).exp();
 
     let k_beta = k.clone() * beta.clone();
@@ -111,22 +112,36 @@ pub fn chunked(
     let m = inverse_of_unit_lower(a, &device);
     let u = m.clone().matmul(v * beta);
     let w = m.matmul(k_beta * grown.clone());
-    let p = q.clone().matmul(k.clone().swap_dims(2, 3)) * decay;
-    let q = q * grown;
-    let k = k * (last.clone() - sums).exp();
-    let last = last.exp();
 
-    let mut state = state.reshape([n, key_dim, value_dim]);
-    let mut outputs = Vec::with_capacity(chunks);
-    for c in 0..chunks {
-        let at = |x: &Tensor<4>| x.clone().narrow(1, c, 1).squeeze_dim::<3>(1);
-        let delta = at(&u) - at(&w).matmul(state.clone());
-        outputs.push(at(&q).matmul(state.clone()) + at(&p).matmul(delta.clone()));
-        state = state * at(&last) + at(&k).swap_dims(1, 2).matmul(delta);
-    }
-    let o: Tensor<4> = Tensor::stack(outputs, 1);
+    let k_left = (k.clone() * (last.clone() - sums).exp()).swap_dims(2, 3);
+    let kept = Tensor::<2>::eye(key_dim, &device).unsqueeze::<4>() * last.exp();
+    let transition = kept - k_left.clone().matmul(w.clone());
+    let (before, state) = scan(transition, k_left.matmul(u.clone()), state.reshape([n, key_dim, value_dim]));
+
+    let delta = u - w.matmul(before.clone());
+    let scores = q.clone().matmul(k.swap_dims(2, 3)) * decay;
+    let o = (q * grown).matmul(before) + scores.matmul(delta);
     let o = o.reshape([batch, heads, chunks * chunk, value_dim]).narrow(2, 0, tokens);
     (o, state.reshape([batch, heads, key_dim, value_dim]))
+}
+
+/// `S_{c+1} = A_c S_c + B_c`: the states before each step, and the one after the last.
+///
+/// # Shapes
+/// - a: `[n, steps, K, K]`
+/// - b: `[n, steps, K, V]`
+/// - state: `[n, K, V]`
+/// - outputs: `[n, steps, K, V]`, `[n, K, V]`
+fn scan(a: Tensor<4>, b: Tensor<4>, state: Tensor<3>) -> (Tensor<4>, Tensor<3>) {
+    let steps = a.dims()[1];
+    let mut state = state;
+    let mut before = Vec::with_capacity(steps);
+    for step in 0..steps {
+        let at = |x: &Tensor<4>| x.clone().narrow(1, step, 1).squeeze_dim::<3>(1);
+        let next = at(&a).matmul(state.clone()) + at(&b);
+        before.push(std::mem::replace(&mut state, next));
+    }
+    (Tensor::stack(before, 1), state)
 }
 
 /// Fills an axis up to `len` with zeros.
@@ -149,24 +164,30 @@ fn pad<const N: usize>(x: Tensor<N>, axis: usize, len: usize) -> Tensor<N> {
 /// stable as substitution row by row; the shorter product `(I − A)(I + A²)(I + A⁴)…` is not, since the powers of `A`
 /// grow like binomial coefficients when keys repeat.
 ///
+/// Gradients do not pass through the rounds but through one step of Newton's iteration after them,
+/// `M ← 2M − M (I + A) M`: it changes nothing, as `M` is the inverse already, and with `M` held constant its
+/// derivative `−M dA M` is that of the inverse.
+///
 /// # Shapes
 /// - lower: `[.., C, C]`, C a power of two
 /// - output: `[.., C, C]`
 fn inverse_of_unit_lower(lower: Tensor<4>, device: &Device) -> Tensor<4> {
     let size = lower.dims()[3];
     let identity = Tensor::<2>::eye(size, device).unsqueeze::<4>();
-    if size == 1 {
-        return lower.zeros_like() + identity;
-    }
-    // The first round in short: M is still the identity.
-    let mut m = identity - lower.clone() * joined_blocks(size, 1, device);
-    let mut block = 2;
+    let constant = lower.clone().detach();
+    let mut m = constant.zeros_like() + identity.clone();
+    let mut block = 1;
     while block < size {
-        let r = lower.clone() * joined_blocks(size, block, device);
-        m = m.clone() - m.clone().matmul(r).matmul(m);
+        let r = constant.clone() * joined_blocks(size, block, device);
+        // The first round in short: M is still the identity.
+        m = if block == 1 { m - r } else { m.clone() - m.clone().matmul(r).matmul(m) };
         block *= 2;
     }
-    m
+    if !device.is_autodiff() {
+        return m;
+    }
+    let strictly_lower = lower.tril(-1) + identity;
+    m.clone() * 2.0 - m.clone().matmul(strictly_lower).matmul(m)
 }
 
 /// One where row and column lie in the second and in the first half of one pair of blocks, else zero.
