@@ -64,11 +64,14 @@ export async function openFiles(files: File[]): Promise<void> {
   await openSource({ name: file.name, file, log: file === log ? null : (log ?? null) });
 }
 
-export async function openSample(sample: Sample): Promise<void> {
+/** Opens a sample; one that nobody asked for gives way to a file that was chosen while it was fetched. */
+export async function openSample(sample: Sample, unasked = false): Promise<void> {
   try {
     const response = await fetch(sample.address);
     if (!response.ok) throw new Error(`the sample could not be fetched (${response.status})`);
-    await openSource({ name: sample.file, file: await response.blob(), log: null });
+    const file = await response.blob();
+    if (unasked && databaseState.value.kind !== "none") return;
+    await openSource({ name: sample.file, file, log: null });
   } catch (error) {
     databaseError.value = message(error);
   }

@@ -3,6 +3,7 @@ import { openSample, runTool, script } from "./actions";
 import { App } from "./components/app";
 import { engine } from "./engine-client";
 import { SAMPLES } from "./samples";
+import { modelState } from "./state";
 import { startTheme } from "./theme";
 
 startTheme();
@@ -12,9 +13,9 @@ render(<App />, place);
 
 // The sample and the built-in model are there before anybody has chosen anything.
 const sample = SAMPLES[0];
-if (sample !== undefined) void openSample(sample);
+if (sample !== undefined) void openSample(sample, true);
 void engine.checkAdapter().then((good) => {
-  if (good) void engine.useBuiltIn();
+  if (good && modelState.value.kind === "none") void engine.useBuiltIn();
 });
 
 // For tests: numbers of the engine, a crash of the driver, a call as a model makes it, and a model that says what it is told.

@@ -51,7 +51,7 @@ async function openDatabase(page, path) {
 
 /** The text of the cells of the result, a row an array. */
 async function cells(page) {
-  await page.getByTestId("result-table").waitFor();
+  await page.locator('[data-testid="result-table"][aria-busy="false"]').waitFor();
   return page.getByTestId("result-table").evaluate((table) =>
     [...table.querySelectorAll("tbody tr:not([aria-hidden])")].map((row) => [...row.children].map((cell) => cell.textContent)),
   );

@@ -1,6 +1,7 @@
 // What the specs share: the built page behind a static server, and a fresh Chromium with WebGPU on its software adapter.
 
 import assert from "node:assert/strict";
+import { after } from "node:test";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -27,12 +28,18 @@ export async function startServer(base = "/some/where/") {
   return { ...(await serve(join(root, "dist"), 0, base, (path) => requests.push(path))), requests };
 }
 
+// A test that fails leaves its browser open, and the runner would wait for it.
+const browsers = [];
+if (process.env.NODE_TEST_CONTEXT !== undefined) after(() => Promise.all(browsers.map((browser) => browser.close())));
+
 export async function launch({ webgpu = true, args = [] } = {}) {
-  return chromium.launch({
+  const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     headless: true,
     args: ["--no-sandbox", ...(webgpu ? ["--enable-unsafe-webgpu"] : ["--disable-features=WebGPU", "--disable-blink-features=WebGPU"]), ...args],
   });
+  browsers.push(browser);
+  return browser;
 }
 
 /** A page in a browser of its own, and everything that went wrong in it. */

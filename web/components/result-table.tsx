@@ -98,7 +98,7 @@ export function ResultTable({ result }: { result: Result }) {
     <>
       {failed.value !== null && <ErrorBox text={failed.value} />}
       <div class="grid" ref={box} onScroll={scrolled} tabIndex={0} role="region" aria-label="Result" style={{ height: `${Math.min(480, HEAD + result.rows * ROW + 18)}px` }}>
-        <table data-testid="result-table" aria-rowcount={result.rows + 1} style={{ width: `${total}ch` }}>
+        <table data-testid="result-table" aria-busy={rows.length === 0 && result.rows > 0} aria-rowcount={result.rows + 1} style={{ width: `${total}ch` }}>
           <colgroup>
             {result.columns.map((_, column) => <col key={column} style={{ width: `${widths.value[column] ?? 10}ch` }} />)}
           </colgroup>
