@@ -31,6 +31,31 @@ pub enum Error {
     /// The agent or its tools refused an episode of the generator.
     #[error("an episode could not be played: {0}; this seed cannot be used")]
     Tools(String),
+    /// A file of the trainer's is not what it should be.
+    #[error("reading {path}: {problem}")]
+    Broken {
+        /// The file or folder.
+        path: String,
+        /// What is wrong, and what to do.
+        problem: String,
+    },
+    /// Settings that make no sense, alone or together.
+    #[error("these settings cannot be used: {0}")]
+    Settings(String),
+    /// The numbers of a training step are no numbers.
+    #[error(
+        "training step {step}: the loss is {loss}; take a lower rate (--muon, --adam) and go on from the last checkpoint"
+    )]
+    Diverged {
+        /// The step.
+        step: u64,
+        /// The loss.
+        loss: f64,
+    },
+    /// The model, its weights or its tokenizer.
+    #[cfg(feature = "trainer")]
+    #[error(transparent)]
+    Model(#[from] glowworm_model::Error),
     /// A file could not be read or written.
     #[error("{path} could not be read or written: {source}")]
     File {
@@ -43,3 +68,10 @@ pub enum Error {
 
 /// A result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// An [`Error::File`] about `path`.
+    pub(crate) fn file(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> Self {
+        move |source| Self::File { path: path.display().to_string(), source }
+    }
+}

@@ -16,6 +16,21 @@ pub const SYSTEM_PROMPT: &str = include_str!("../prompts/system.txt");
 /// Its user turn; `{question}` is the question (`glowworm.user_template`).
 pub const USER_TEMPLATE: &str = include_str!("../prompts/user.txt");
 
+/// The episode of a question, in the built-in model's own words.
+pub fn config(question: &str) -> EpisodeConfig {
+    let segments = vec![
+        Segment::Markup("<|im_start|>system\n".into()),
+        Segment::Text(SYSTEM_PROMPT.into()),
+        Segment::Markup("<|im_end|>\n<|im_start|>user\n".into()),
+        Segment::Text(USER_TEMPLATE.replace("{question}", question)),
+        Segment::Markup("<|im_end|>\n<|im_start|>assistant\n<think>\n".into()),
+    ];
+    EpisodeConfig::new(
+        question,
+        Prompt { system_from: PromptOrigin::Given, user_from: PromptOrigin::Given, segments },
+    )
+}
+
 /// What the model must write next, or the end.
 #[derive(Debug)]
 pub enum Next {
@@ -38,17 +53,7 @@ impl Machine {
     /// # Errors
     /// When the image is no database.
     pub fn start(image: &[u8], question: &str) -> Result<(Self, Next)> {
-        let segments = vec![
-            Segment::Markup("<|im_start|>system\n".into()),
-            Segment::Text(SYSTEM_PROMPT.into()),
-            Segment::Markup("<|im_end|>\n<|im_start|>user\n".into()),
-            Segment::Text(USER_TEMPLATE.replace("{question}", question)),
-            Segment::Markup("<|im_end|>\n<|im_start|>assistant\n<think>\n".into()),
-        ];
-        let mut config = EpisodeConfig::new(
-            question,
-            Prompt { system_from: PromptOrigin::Given, user_from: PromptOrigin::Given, segments },
-        );
+        let mut config = config(question);
         // Bytes are counted here in place of tokens; no episode comes near this.
         config.limits = Limits::with_token_budget(1 << 22);
         let episode = Episode::new(config).map_err(|e| Error::Tools(e.to_string()))?;

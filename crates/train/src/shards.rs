@@ -8,7 +8,59 @@ use crate::error::{Error, Result};
 use crate::lexicon::{Lexicon, Split};
 use crate::sample::sample;
 use crate::tokenizer::Encoder;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+const MAGIC: &[u8; 8] = b"GLWSHRD1";
+
+/// The mark of a token that is to be learnt.
+pub const LEARN: u8 = 1;
+
+/// A tokenised episode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tokens {
+    /// Its token ids.
+    pub ids: Vec<u16>,
+    /// A mark for each: [`LEARN`], or not to be learnt.
+    pub marks: Vec<u8>,
+}
+
+/// Reads a shard.
+///
+/// # Errors
+/// When the file cannot be read or is no shard.
+pub fn read(path: &Path) -> Result<Vec<Tokens>> {
+    let bytes = std::fs::read(path).map_err(Error::file(path))?;
+    parse(&bytes).ok_or_else(|| Error::Broken {
+        path: path.display().to_string(),
+        problem: "it is no shard, or half of one; write it again with `glowworm-data shards`".into(),
+    })
+}
+
+/// The file of the shard whose first sample has the seed `first`.
+pub fn path(folder: &Path, first: u64) -> PathBuf {
+    folder.join(format!("{first:012}.shard"))
+}
+
+fn parse(bytes: &[u8]) -> Option<Vec<Tokens>> {
+    let rest = bytes.strip_prefix(MAGIC)?;
+    let number = |at: usize| Some(u32::from_le_bytes(rest.get(at..at + 4)?.try_into().ok()?) as usize);
+    let (episodes, tokens) = (number(0)?, number(4)?);
+    let body = rest.get(8..)?;
+    let (lengths, body) = body.split_at_checked(episodes.checked_mul(4)?)?;
+    let (ids, marks) = body.split_at_checked(tokens.checked_mul(2)?)?;
+    if marks.len() != tokens {
+        return None;
+    }
+    let mut out = Vec::with_capacity(episodes);
+    let mut at = 0;
+    for length in lengths.chunks_exact(4) {
+        let end = at + u32::from_le_bytes(length.try_into().ok()?) as usize;
+        let ids = ids.get(2 * at..2 * end)?.chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]]));
+        out.push(Tokens { ids: ids.collect(), marks: marks.get(at..end)?.to_vec() });
+        at = end;
+    }
+    (at == tokens).then_some(out)
+}
 
 /// Writes the shard of seeds `first..first + count` into the folder `out`; returns a line of figures.
 ///
@@ -36,18 +88,17 @@ pub fn write(
         ids.extend(i);
         marks.extend(m);
     }
-    let mut bytes = b"GLWSHRD1".to_vec();
+    let mut bytes = MAGIC.to_vec();
     bytes.extend((lengths.len() as u32).to_le_bytes());
     bytes.extend((ids.len() as u32).to_le_bytes());
     bytes.extend(lengths.iter().flat_map(|n| n.to_le_bytes()));
     bytes.extend(ids.iter().flat_map(|n| n.to_le_bytes()));
     bytes.extend(&marks);
-    let path = out.join(format!("{first:012}.shard"));
+    let path = path(out, first);
     let part = out.join(format!("{first:012}.part"));
-    let fail = |source| Error::File { path: path.display().to_string(), source };
-    std::fs::create_dir_all(out).map_err(fail)?;
-    std::fs::write(&part, bytes).map_err(fail)?;
-    std::fs::rename(&part, &path).map_err(fail)?;
+    std::fs::create_dir_all(out).map_err(Error::file(&path))?;
+    std::fs::write(&part, bytes).map_err(Error::file(&path))?;
+    std::fs::rename(&part, &path).map_err(Error::file(&path))?;
     let learnt = marks.iter().filter(|&&m| m == 1).count();
     Ok(format!(
         "{}: {} episodes, {} tokens ({:.0} each), {:.3} learnt, {dropped} too long",
@@ -57,4 +108,40 @@ pub fn write(
         ids.len() as f64 / lengths.len().max(1) as f64,
         learnt as f64 / ids.len().max(1) as f64
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two episodes, of two tokens and of one.
+    fn shard() -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        for n in [2u32, 3, 2, 1] {
+            bytes.extend(n.to_le_bytes());
+        }
+        for id in [7u16, 300, 9] {
+            bytes.extend(id.to_le_bytes());
+        }
+        bytes.extend([0, 1, 2]);
+        bytes
+    }
+
+    #[test]
+    fn a_shard_is_read_as_it_is_laid_out() {
+        let episodes = parse(&shard()).unwrap();
+        assert_eq!(episodes[0], Tokens { ids: vec![7, 300], marks: vec![0, 1] });
+        assert_eq!(episodes[1], Tokens { ids: vec![9], marks: vec![2] });
+    }
+
+    #[test]
+    fn half_a_shard_is_none() {
+        let whole = shard();
+        for end in 0..whole.len() {
+            assert!(parse(&whole[..end]).is_none(), "{end}");
+        }
+        let mut longer = whole;
+        longer.push(0);
+        assert!(parse(&longer).is_none());
+    }
 }

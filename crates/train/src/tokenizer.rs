@@ -7,7 +7,9 @@
 //! change how the word itself is cut. The cost is a token for each space before a content word.
 
 use crate::error::{Error, Result};
+use crate::lexicon::{Lexicon, Split as Words};
 use crate::oracle::{Piece, Source};
+use crate::sample::sample;
 use serde_json::{Map, Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
@@ -56,6 +58,9 @@ rows exist showing first";
 const WHOLE: &str = "system user assistant Error such column table should be You answer questions about SQLite database calling tools Tool result \
 CREATE List tables Submit integer text varchar primary key references real name title label id code number date year type status between Wrong spelling \
 What How Which Show Find Give Please Could Can Count Tell Return For The Who Name reached exploration limit generate final SQL query Your executed error that";
+
+/// Seed of the first sample that a vocabulary is learnt from.
+const FIRST_SAMPLE: u64 = 10_000_000;
 
 /// The longest token, in bytes.
 const LONGEST: usize = 12;
@@ -163,6 +168,26 @@ pub fn train<'a>(texts: impl Iterator<Item = &'a str>, size: usize) -> Result<St
             "merges": pairs.iter().map(|(a, b)| json!([a, b])).collect::<Vec<_>>()},
     });
     serde_json::to_string_pretty(&out).map_err(wrap)
+}
+
+/// Learns a vocabulary of `size` tokens from so many samples of the training split, fixed strings left out: they are
+/// tokens by themselves.
+///
+/// # Errors
+/// As [`train`], and when a sample cannot be made.
+pub fn train_on_samples(lexicon: &Lexicon, size: usize, samples: u64) -> Result<String> {
+    let mut texts = Vec::new();
+    for seed in 0..samples {
+        let s = sample(lexicon, Words::Train, FIRST_SAMPLE + seed)?;
+        texts.extend(s.pieces.into_iter().filter(|Piece(source, _)| *source != Source::Markup).map(|p| {
+            MACROS
+                .iter()
+                .fold(p.1, |t, m| t.replace(m, "\n"))
+                .replace("<|im_end|>", "")
+                .replace("</think>", "")
+        }));
+    }
+    train(texts.iter().map(String::as_str), size)
 }
 
 /// `flightNumber` → `flight`, `Number`: a merge never crosses from lower to upper case.

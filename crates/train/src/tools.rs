@@ -47,14 +47,7 @@ pub fn query(db: &Connection, sql: &str, limit: usize) -> std::result::Result<Ve
 /// Whether two queries give the same rows: as multisets, in order where the gold query's outermost SELECT orders them.
 pub fn same_result(db: &Connection, gold: &str, answer: &str) -> bool {
     let (Ok(g), Ok(p)) = (query(db, gold, 2000), query(db, answer, 2000)) else { return false };
-    let line = |r: &Vec<Value>| {
-        let cell = |v: &Value| match v {
-            Value::Integer(n) => format!("{:.4}", *n as f64),
-            Value::Real(x) => format!("{x:.4}"),
-            v => format!("{v:?}"),
-        };
-        r.iter().map(cell).collect::<Vec<_>>().join("\u{1}")
-    };
+    let line = |r: &Vec<Value>| r.iter().map(cell).collect::<Vec<_>>().join("\u{1}");
     let (mut g, mut p): (Vec<String>, Vec<String>) =
         (g.iter().map(line).collect(), p.iter().map(line).collect());
     if !orders_outermost(gold) {
@@ -64,8 +57,17 @@ pub fn same_result(db: &Connection, gold: &str, answer: &str) -> bool {
     g == p
 }
 
+/// A value as it is compared: whole numbers equal the same numbers with a point, four places count.
+pub fn cell(value: &Value) -> String {
+    match value {
+        Value::Integer(n) => format!("{:.4}", *n as f64),
+        Value::Real(x) => format!("{x:.4}"),
+        other => format!("{other:?}"),
+    }
+}
+
 /// Whether `ORDER BY` stands outside all parentheses.
-fn orders_outermost(sql: &str) -> bool {
+pub(crate) fn orders_outermost(sql: &str) -> bool {
     let mut depth = 0i32;
     sql.to_uppercase().match_indices(['(', ')', 'O']).any(|(i, c)| {
         match c {

@@ -39,6 +39,9 @@ pub(super) fn build(config: &Config, files: &Files, options: &Options, name: &st
     if let Some(template) = &options.user_template {
         metadata.set(USER_TEMPLATE_KEY, template.as_str());
     }
+    for (key, value) in &options.metadata {
+        metadata.set(key.clone(), value.clone());
+    }
     metadata.set("general.quantization_version", QUANTIZATION_VERSION);
     metadata.set("general.file_type", file_type(options.kind).unwrap_or_default());
     Ok(metadata)

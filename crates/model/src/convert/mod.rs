@@ -44,12 +44,21 @@ pub struct Options {
     pub system_prompt: Option<String>,
     /// Template of the user's turn that the model was trained with, kept under [`USER_TEMPLATE_KEY`].
     pub user_template: Option<String>,
+    /// More keys of the file, for what its maker wants to say about it.
+    pub metadata: Vec<(String, glowworm_gguf::Value)>,
 }
 
 impl Options {
     /// Converts to `kind` and takes everything else from the checkpoint.
     pub fn new(kind: TensorType) -> Self {
-        Options { kind, name: None, chat_template: None, system_prompt: None, user_template: None }
+        Options {
+            kind,
+            name: None,
+            chat_template: None,
+            system_prompt: None,
+            user_template: None,
+            metadata: Vec::new(),
+        }
     }
 }
 

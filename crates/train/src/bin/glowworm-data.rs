@@ -3,11 +3,10 @@
 use clap::{Parser, Subcommand, ValueEnum};
 use glowworm_train::error::{Error, Result};
 use glowworm_train::lexicon::{Lexicon, Split};
-use glowworm_train::oracle::{Piece, Source};
 use glowworm_train::sample::sample;
 use glowworm_train::serve;
 use glowworm_train::shards;
-use glowworm_train::tokenizer::{Encoder, train};
+use glowworm_train::tokenizer::{Encoder, train_on_samples};
 use std::path::PathBuf;
 
 #[derive(Parser)]
@@ -99,20 +98,7 @@ fn run(command: Command) -> Result<()> {
             }
         }
         Command::Tokenizer { size, samples, out } => {
-            let mut texts = Vec::new();
-            for seed in 0..samples {
-                let s = sample(&lexicon, Split::Train, 10_000_000 + seed)?;
-                texts.extend(s.pieces.into_iter().filter(|Piece(source, _)| *source != Source::Markup).map(
-                    |p| {
-                        glowworm_train::tokenizer::MACROS
-                            .iter()
-                            .fold(p.1, |t, m| t.replace(m, "\n"))
-                            .replace("<|im_end|>", "")
-                            .replace("</think>", "")
-                    },
-                ));
-            }
-            let json = train(texts.iter().map(String::as_str), size)?;
+            let json = train_on_samples(&lexicon, size, samples)?;
             let e = Encoder::new(&json)?;
             println!("{} tokens", e.size());
             std::fs::write(&out, json)

@@ -1,0 +1,166 @@
+//! The sizes of a small model, and the configuration file that says them to others.
+
+use crate::error::{Error, Result};
+use glowworm_model::Config;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// Sizes, under the names of `config.json`. The default is the built-in model's, but for the vocabulary.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Shape {
+    /// Tokens; a trainer takes the number from its tokenizer.
+    pub vocab_size: usize,
+    /// Width of the stream.
+    pub hidden_size: usize,
+    /// Width inside the feed-forward networks.
+    pub intermediate_size: usize,
+    /// Layers.
+    pub num_hidden_layers: usize,
+    /// Query heads.
+    pub num_attention_heads: usize,
+    /// Key and value heads.
+    pub num_key_value_heads: usize,
+    /// Width of an attention head.
+    pub head_dim: usize,
+    /// Key heads of a delta net.
+    pub linear_num_key_heads: usize,
+    /// Value heads of a delta net.
+    pub linear_num_value_heads: usize,
+    /// Width of a delta net's key head.
+    pub linear_key_head_dim: usize,
+    /// Width of a delta net's value head.
+    pub linear_value_head_dim: usize,
+    /// Tokens that the convolution sees.
+    pub linear_conv_kernel_dim: usize,
+    /// Every so-many-th layer is attention.
+    pub full_attention_interval: usize,
+    /// Share of an attention head that is rotated.
+    pub partial_rotary_factor: f64,
+    /// Base of the rotation's frequencies.
+    pub rope_theta: f64,
+    /// Added to the mean square before its root.
+    pub rms_norm_eps: f64,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self {
+            vocab_size: 2048,
+            hidden_size: 192,
+            intermediate_size: 384,
+            num_hidden_layers: 6,
+            num_attention_heads: 4,
+            num_key_value_heads: 2,
+            head_dim: 64,
+            linear_num_key_heads: 4,
+            linear_num_value_heads: 4,
+            linear_key_head_dim: 32,
+            linear_value_head_dim: 32,
+            linear_conv_kernel_dim: 4,
+            full_attention_interval: 2,
+            partial_rotary_factor: 0.25,
+            rope_theta: 10_000.0,
+            rms_norm_eps: 1e-6,
+        }
+    }
+}
+
+/// The longest context that the file promises.
+const CONTEXT: usize = 4096;
+
+impl Shape {
+    /// Changes to the default, as JSON.
+    ///
+    /// # Errors
+    /// When it is no JSON object, or names a size that there is not.
+    pub fn from_json(text: &str) -> Result<Self> {
+        serde_json::from_str(text).map_err(|e| Error::Settings(format!("--config {text}: {e}")))
+    }
+
+    /// Whether a layer is attention.
+    pub fn is_attention(&self, layer: usize) -> bool {
+        (layer + 1).is_multiple_of(self.full_attention_interval.max(1))
+    }
+
+    /// Numbers of an attention head that are rotated.
+    pub fn rotated(&self) -> usize {
+        (self.head_dim as f64 * self.partial_rotary_factor) as usize
+    }
+
+    /// `config.json` as transformers reads it, for `Qwen3_5ForCausalLM`. `stop` ends a turn, `pad` fills.
+    pub fn config_json(&self, stop: Option<u32>, pad: Option<u32>) -> Value {
+        let kind = |layer| if self.is_attention(layer) { "full_attention" } else { "linear_attention" };
+        let layers: Vec<&str> = (0..self.num_hidden_layers).map(kind).collect();
+        let pairs = self.rotated() / 2;
+        // Text has one position in all three rows: how the pairs are shared among them changes nothing, but the
+        // shares must add up.
+        let (height, width) = (pairs * 3 / 8, pairs / 4);
+        json!({
+            "architectures": ["Qwen3_5ForCausalLM"],
+            "model_type": "qwen3_5_text",
+            "vocab_size": self.vocab_size,
+            "hidden_size": self.hidden_size,
+            "intermediate_size": self.intermediate_size,
+            "num_hidden_layers": self.num_hidden_layers,
+            "num_attention_heads": self.num_attention_heads,
+            "num_key_value_heads": self.num_key_value_heads,
+            "head_dim": self.head_dim,
+            "linear_num_key_heads": self.linear_num_key_heads,
+            "linear_num_value_heads": self.linear_num_value_heads,
+            "linear_key_head_dim": self.linear_key_head_dim,
+            "linear_value_head_dim": self.linear_value_head_dim,
+            "linear_conv_kernel_dim": self.linear_conv_kernel_dim,
+            "full_attention_interval": self.full_attention_interval,
+            "rms_norm_eps": self.rms_norm_eps,
+            "layer_types": layers,
+            "hidden_act": "silu",
+            "tie_word_embeddings": true,
+            "attention_bias": false,
+            "attention_dropout": 0.0,
+            "max_position_embeddings": CONTEXT,
+            "attn_output_gate": true,
+            "rope_parameters": {
+                "rope_type": "default",
+                "rope_theta": self.rope_theta,
+                "partial_rotary_factor": self.partial_rotary_factor,
+                "mrope_section": [pairs - height - width, height, width],
+                "mrope_interleaved": true,
+            },
+            "eos_token_id": stop,
+            "pad_token_id": pad,
+            "bos_token_id": null,
+            "dtype": "float32",
+            "use_cache": true,
+        })
+    }
+
+    /// The configuration that the model is built with, checked.
+    ///
+    /// # Errors
+    /// When the sizes do not fit together.
+    pub fn config(&self) -> Result<Config> {
+        Ok(Config::from_hf_json(&self.config_json(None, None).to_string())?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_the_built_in_model() {
+        let config = Shape { vocab_size: 3931, ..Shape::default() }.config().unwrap();
+        assert_eq!((config.hidden, config.layers.len(), config.rope_dim, config.tied), (192, 6, 16, true));
+        let json = Shape::default().config_json(Some(2), Some(0));
+        assert_eq!(json["rope_parameters"]["mrope_section"], json!([3, 3, 2]));
+        assert_eq!(json["layer_types"][0], "linear_attention");
+    }
+
+    #[test]
+    fn changes_are_named() {
+        assert_eq!(Shape::from_json(r#"{"hidden_size": 64}"#).unwrap().hidden_size, 64);
+        assert!(Shape::from_json(r#"{"hidden": 64}"#).is_err());
+        assert!(Shape { num_attention_heads: 3, ..Shape::default() }.config().is_err());
+    }
+}
