@@ -22,6 +22,7 @@ async function shoot(names, colorScheme, width, height, act, options = {}) {
   if (options.webgpu !== false) await modelReady(opened.page);
   const take = async (name, size = { width, height }) => {
     await opened.page.setViewportSize(size);
+    await opened.page.mouse.move(0, 0);
     await opened.page.waitForTimeout(300);
     const png = await indexed(opened.page, await opened.page.screenshot());
     writeFileSync(join(folder, `${name}.png`), png);
@@ -53,7 +54,7 @@ for (const scheme of ["light", "dark"]) {
     await answered(opened);
     if (scheme === "dark") await id("tool-call").nth(1).click();
     await page.locator(".stage").evaluate((stage) => stage.scrollTo(0, 0));
-    await take(`episode-${scheme}`, { width: 1280, height: 1020 });
+    await take(`episode-${scheme}`, { width: 1280, height: 1080 });
   });
   await shoot([`phone-start-${scheme}`, `phone-episode-${scheme}`], scheme, 360, 740, async (opened, take) => {
     await take(`phone-start-${scheme}`);

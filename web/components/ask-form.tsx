@@ -20,7 +20,8 @@ export function AskForm() {
   const chosen = settings.value;
   const budget = model.kind === "ready" ? Math.min(chosen.tokenBudget, model.model.longestContext) : chosen.tokenBudget;
   const builtIn = model.kind === "ready" ? model.model.source === "built-in" : model.kind !== "loading" || model.name === "built-in";
-  const examples = exampleQuestions(database.value?.name ?? "", builtIn);
+  const usable = adapterState.value.kind === "checking" || adapterState.value.kind === "good";
+  const examples = !usable ? [] : exampleQuestions(database.value?.name ?? "", builtIn);
   return (
     <form
       class="ask"

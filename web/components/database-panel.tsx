@@ -146,10 +146,14 @@ function Detail({ table }: { table: Table }) {
   );
 }
 
+const narrow = matchMedia("(max-width: 820px)").matches;
+
 function Chooser() {
   const address = useSignal("");
+  // On a phone it is folded, so that the question is on the first screen; elsewhere it cannot be.
   return (
-    <div class="chooser">
+    <details class="chooser" open={!narrow || database.value === null}>
+      <summary>Open another database</summary>
       <input
         id="database-file"
         class="hidden-input"
@@ -185,6 +189,6 @@ function Chooser() {
         <input class="grow" type="url" aria-label="Address of a database" placeholder="or an address: https://…" value={address.value} onInput={(event) => (address.value = event.currentTarget.value)} />
         <button class="button" type="submit" disabled={address.value.trim() === ""}>Open</button>
       </form>
-    </div>
+    </details>
   );
 }

@@ -203,7 +203,7 @@ function LiveRound({ live }: { live: Live }) {
       <div>
         <div class="think">
           <div class={live.text === "" && !reading ? "text caret" : "text"} data-testid="think">
-            {reading ? <span class="caret">reading {integer(live.contextBefore)} tokens and what is new</span> : live.think.trim()}
+            {reading ? <span class="caret">{live.contextBefore === 0 ? "reading the question" : `reading what is new after ${integer(live.contextBefore)} tokens`}</span> : live.think.trim()}
           </div>
           <span class="cost">{integer(live.tokens)} t</span>
         </div>

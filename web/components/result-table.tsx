@@ -13,7 +13,6 @@ import { ErrorBox } from "./error-box";
 import { Viewer, type Opened } from "./viewer";
 
 const ROW = 28;
-const HEAD = 34;
 /** Rows above and below those in view. */
 const MARGIN = 20;
 /** A browser gives up on elements of more than some 16 million pixels: beyond that rows are scaled together. */
@@ -97,7 +96,7 @@ export function ResultTable({ result }: { result: Result }) {
   return (
     <>
       {failed.value !== null && <ErrorBox text={failed.value} />}
-      <div class="grid" ref={box} onScroll={scrolled} tabIndex={0} role="region" aria-label="Result" style={{ height: `${Math.min(480, HEAD + result.rows * ROW + 18)}px` }}>
+      <div class="grid" ref={box} onScroll={scrolled} tabIndex={0} role="region" aria-label="Result">
         <table data-testid="result-table" aria-busy={rows.length === 0 && result.rows > 0} aria-rowcount={result.rows + 1} style={{ width: `${total}ch` }}>
           <colgroup>
             {result.columns.map((_, column) => <col key={column} style={{ width: `${widths.value[column] ?? 10}ch` }} />)}
