@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(j.verdict(Some(" ")), Verdict::Unreadable);
         assert_eq!(j.verdict(Some("SELEC a FROM t")), Verdict::Unreadable);
         assert_eq!(j.verdict(Some("DELETE FROM t")), Verdict::Unreadable);
-        assert_eq!(j.verdict(Some("SELECT nothing FROM t")), Verdict::Parses);
+        assert_eq!(j.verdict(Some("SELECT elsewhere FROM t")), Verdict::Parses);
         assert_eq!(j.verdict(Some("SELECT a FROM nowhere")), Verdict::Parses);
         assert_eq!(j.verdict(Some("SELECT a FROM t ORDER BY a DESC")), Verdict::Equal);
         // Of gold's 3 cells and the answer's 2, 2 are in both: 2 * 2 / 5.
