@@ -56,6 +56,7 @@ class Stream:
         self.it = None
 
     def __next__(self):
+        empty = 0
         while True:
             if self.it is None:
                 shards = sorted(self.folder.glob("*.shard"))[self.rank::self.ranks]
@@ -68,4 +69,8 @@ class Stream:
             if found is not None:
                 self.batch += 1
                 return found
+            # Without this, shards of long episodes alone would be read for ever.
+            empty += self.batch == 0
+            if empty and empty > len(shards):
+                raise ValueError(f"no shard in {self.folder} has an episode of at most {self.longest} tokens")
             self.it, self.shard, self.batch = None, self.shard + 1, 0

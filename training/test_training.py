@@ -29,7 +29,7 @@ def data(*args):
 def train(run, steps):
     here = Path(__file__).parent
     subprocess.run([sys.executable, here / "train.py", "--run", run, "--data", f"{work}/shards", "--tokenizer", f"{work}/tokenizer.json",
-                    "--steps", str(steps), "--budget", "512", "--longest", "320", "--warmup", "5", "--config", json.dumps(SMALL)],
+                    "--steps", str(steps), "--budget", "1024", "--longest", "700", "--warmup", "5", "--config", json.dumps(SMALL)],
                    check=True, stdout=subprocess.DEVNULL)
     return torch.load(f"{run}/state.0.pt"), torch.load(f"{run}/state.1.pt")
 
@@ -37,7 +37,7 @@ def train(run, steps):
 with tempfile.TemporaryDirectory() as work:
     data("tokenizer", "--size", "1024", "--samples", "300", "--out", f"{work}/tokenizer.json")
     for name in ("a", "b"):
-        data("shards", "--tokenizer", f"{work}/tokenizer.json", "--out", f"{work}/{name}", "--per-shard", "150", "--shards", "2", "--longest", "320")
+        data("shards", "--tokenizer", f"{work}/tokenizer.json", "--out", f"{work}/{name}", "--per-shard", "150", "--shards", "2", "--longest", "700")
     one, two = (sorted(Path(work, n).glob("*.shard")) for n in ("a", "b"))
     assert [p.read_bytes() for p in one] == [p.read_bytes() for p in two], "the same seeds gave other bytes"
     Path(work, "a").rename(Path(work, "shards"))
@@ -58,7 +58,7 @@ with tempfile.TemporaryDirectory() as work:
         model = Model(from_transformers(f"{folder}/config.json")).eval()
         if folder.endswith("latest"):
             model.load_state_dict(load_file(f"{folder}/model.safetensors"))
-        ids, marks, _ = next(batches(sorted(Path(work, "shards").glob("*.shard"))[0], 2048, "test", 320))
+        ids, marks, _ = next(batches(sorted(Path(work, "shards").glob("*.shard"))[0], 2048, "test", 700))
         with torch.no_grad():
             return model.loss(ids, (marks == 1).float())[1]
 
