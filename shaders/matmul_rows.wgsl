@@ -2,13 +2,14 @@
 //     y[t, first + r] = Σ_k W[r, k] · x[t, k]
 // FINISH 0: store; 1: add to what y holds (the residual stream).
 //
-// A software adapter runs an invocation as a lane of a vector register: barriers are dear, and a word that all lanes
-// read is one load. So an invocation takes a whole row and eight tokens, and nothing goes through workgroup memory:
-// an item of weights is dequantised once for eight tokens.
+// A software adapter runs an invocation as a lane of a vector register. Barriers are dear there, and a load is a loop
+// over the lanes, even where all of them read the same word. So an invocation takes four rows and eight tokens, and
+// nothing goes through workgroup memory: a word of x is loaded once for four rows, an item of weights is loaded and
+// dequantised once for eight tokens.
 //
-// Dispatch: (ceil(rows / WORKGROUP), ceil(tokens / 8), 1) workgroups.
+// Dispatch: (ceil(rows / (4 · WORKGROUP)), ceil(tokens / 8), 1) workgroups.
 // Burn twin: `Linear` of the reference.
-override WORKGROUP: u32 = 64u;
+override WORKGROUP: u32 = 32u;
 override FINISH: u32 = 0u;
 
 struct Shape {
@@ -25,11 +26,35 @@ struct Shape {
 @group(0) @binding(4) var<uniform> shape: Shape;
 @group(0) @binding(5) var<uniform> control: Control;
 
-fn store(token: u32, row: u32, value: f32, tokens: u32) {
-    if token >= tokens {
-        return;
-    }
-    let at = token * shape.stride + shape.first + row;
+// Sixteen consecutive weights of a row, or numbers of a token.
+struct Run {
+    v0: vec4<f32>, v1: vec4<f32>, v2: vec4<f32>, v3: vec4<f32>,
+}
+
+fn weights_a(w: Item) -> Run {
+    let s = w.scale_a;
+    let o = w.offset_a;
+    return Run(s * w.a0 - o, s * w.a1 - o, s * w.a2 - o, s * w.a3 - o);
+}
+
+fn weights_b(w: Item) -> Run {
+    let s = w.scale_b;
+    let o = w.offset_b;
+    return Run(s * w.b0 - o, s * w.b1 - o, s * w.b2 - o, s * w.b3 - o);
+}
+
+fn product(w: Run, r: Run) -> f32 {
+    let v = w.v0 * r.v0 + w.v1 * r.v1 + w.v2 * r.v2 + w.v3 * r.v3;
+    return v.x + v.y + v.z + v.w;
+}
+
+// The products of four rows' runs with the run of x that starts at word `at`.
+fn products(w0: Run, w1: Run, w2: Run, w3: Run, at: u32) -> vec4<f32> {
+    let r = Run(x[at], x[at + 1u], x[at + 2u], x[at + 3u]);
+    return vec4<f32>(product(w0, r), product(w1, r), product(w2, r), product(w3, r));
+}
+
+fn store_one(at: u32, value: f32) {
     if FINISH == 1u {
         y[at] += value;
     } else {
@@ -37,20 +62,32 @@ fn store(token: u32, row: u32, value: f32, tokens: u32) {
     }
 }
 
-// Sixteen weights times the sixteen numbers of x from word `at`.
-fn run(w0: vec4<f32>, w1: vec4<f32>, w2: vec4<f32>, w3: vec4<f32>, at: u32) -> f32 {
-    let v = w0 * x[at] + w1 * x[at + 1u] + w2 * x[at + 2u] + w3 * x[at + 3u];
-    return v.x + v.y + v.z + v.w;
+// Stores the results of rows row … row + 3 of a token.
+fn store(token: u32, row: u32, value: vec4<f32>, tokens: u32) {
+    if token >= tokens {
+        return;
+    }
+    let at = token * shape.stride + shape.first + row;
+    let left = shape.rows - row;
+    store_one(at, value.x);
+    if left > 1u { store_one(at + 1u, value.y); }
+    if left > 2u { store_one(at + 2u, value.z); }
+    if left > 3u { store_one(at + 3u, value.w); }
 }
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let tokens = select(shape.tokens, control.count, shape.tokens == 0u);
-    let row = group.x * WORKGROUP + local;
-    let safe_row = min(row, shape.rows - 1u);
+    let row = 4u * (group.x * WORKGROUP + local);
+    if row >= shape.rows {
+        return;
+    }
+    // Rows and tokens past the end read the last one's numbers; their results are not stored.
+    let row1 = min(row + 1u, shape.rows - 1u);
+    let row2 = min(row + 2u, shape.rows - 1u);
+    let row3 = min(row + 3u, shape.rows - 1u);
     let words = shape.items * 8u;
     let token = group.y * 8u;
-    // Tokens past the end read the last one's numbers; their results are not stored.
     let last = tokens - 1u;
     let t0 = (shape.token_first + min(token, last)) * words;
     let t1 = (shape.token_first + min(token + 1u, last)) * words;
@@ -60,43 +97,41 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let t5 = (shape.token_first + min(token + 5u, last)) * words;
     let t6 = (shape.token_first + min(token + 6u, last)) * words;
     let t7 = (shape.token_first + min(token + 7u, last)) * words;
-
-    var c0 = 0.0; var c1 = 0.0; var c2 = 0.0; var c3 = 0.0;
-    var c4 = 0.0; var c5 = 0.0; var c6 = 0.0; var c7 = 0.0;
+    var c0 = vec4<f32>(); var c1 = vec4<f32>(); var c2 = vec4<f32>(); var c3 = vec4<f32>();
+    var c4 = vec4<f32>(); var c5 = vec4<f32>(); var c6 = vec4<f32>(); var c7 = vec4<f32>();
     for (var item = 0u; item < shape.items; item++) {
-        let w = load_item(safe_row, item);
-        // One run after the other, so that its weights stay in registers.
+        let i0 = load_item(row, item);
+        let i1 = load_item(row1, item);
+        let i2 = load_item(row2, item);
+        let i3 = load_item(row3, item);
         let a = run_a(item);
-        let a0 = w.scale_a * w.a0 - w.offset_a;
-        let a1 = w.scale_a * w.a1 - w.offset_a;
-        let a2 = w.scale_a * w.a2 - w.offset_a;
-        let a3 = w.scale_a * w.a3 - w.offset_a;
-        c0 += run(a0, a1, a2, a3, t0 + a);
-        c1 += run(a0, a1, a2, a3, t1 + a);
-        c2 += run(a0, a1, a2, a3, t2 + a);
-        c3 += run(a0, a1, a2, a3, t3 + a);
-        c4 += run(a0, a1, a2, a3, t4 + a);
-        c5 += run(a0, a1, a2, a3, t5 + a);
-        c6 += run(a0, a1, a2, a3, t6 + a);
-        c7 += run(a0, a1, a2, a3, t7 + a);
+        let a0 = weights_a(i0);
+        let a1 = weights_a(i1);
+        let a2 = weights_a(i2);
+        let a3 = weights_a(i3);
+        c0 += products(a0, a1, a2, a3, t0 + a);
+        c1 += products(a0, a1, a2, a3, t1 + a);
+        c2 += products(a0, a1, a2, a3, t2 + a);
+        c3 += products(a0, a1, a2, a3, t3 + a);
+        c4 += products(a0, a1, a2, a3, t4 + a);
+        c5 += products(a0, a1, a2, a3, t5 + a);
+        c6 += products(a0, a1, a2, a3, t6 + a);
+        c7 += products(a0, a1, a2, a3, t7 + a);
         let b = run_b(item);
-        let b0 = w.scale_b * w.b0 - w.offset_b;
-        let b1 = w.scale_b * w.b1 - w.offset_b;
-        let b2 = w.scale_b * w.b2 - w.offset_b;
-        let b3 = w.scale_b * w.b3 - w.offset_b;
-        c0 += run(b0, b1, b2, b3, t0 + b);
-        c1 += run(b0, b1, b2, b3, t1 + b);
-        c2 += run(b0, b1, b2, b3, t2 + b);
-        c3 += run(b0, b1, b2, b3, t3 + b);
-        c4 += run(b0, b1, b2, b3, t4 + b);
-        c5 += run(b0, b1, b2, b3, t5 + b);
-        c6 += run(b0, b1, b2, b3, t6 + b);
-        c7 += run(b0, b1, b2, b3, t7 + b);
+        let b0 = weights_b(i0);
+        let b1 = weights_b(i1);
+        let b2 = weights_b(i2);
+        let b3 = weights_b(i3);
+        c0 += products(b0, b1, b2, b3, t0 + b);
+        c1 += products(b0, b1, b2, b3, t1 + b);
+        c2 += products(b0, b1, b2, b3, t2 + b);
+        c3 += products(b0, b1, b2, b3, t3 + b);
+        c4 += products(b0, b1, b2, b3, t4 + b);
+        c5 += products(b0, b1, b2, b3, t5 + b);
+        c6 += products(b0, b1, b2, b3, t6 + b);
+        c7 += products(b0, b1, b2, b3, t7 + b);
     }
 
-    if row >= shape.rows {
-        return;
-    }
     store(token, row, c0, tokens);
     store(token + 1u, row, c1, tokens);
     store(token + 2u, row, c2, tokens);

@@ -23,6 +23,7 @@ use Binding::{Read, Uniform, Write};
 pub(crate) enum Kernel {
     Embed,
     Matvec,
+    MatvecRows,
     Matmul,
     MatmulRows,
     RmsNorm,
@@ -39,6 +40,7 @@ impl Kernel {
         match self {
             Kernel::Embed => "embed",
             Kernel::Matvec => "matvec",
+            Kernel::MatvecRows => "matvec_rows",
             Kernel::Matmul => "matmul",
             Kernel::MatmulRows => "matmul_rows",
             Kernel::RmsNorm => "rms_norm",
@@ -54,7 +56,7 @@ impl Kernel {
     fn bindings(self) -> &'static [Binding] {
         match self {
             Kernel::Embed => &[Read, Read, Read, Write, Uniform, Uniform],
-            Kernel::Matvec => &[Read, Read, Read, Read, Write, Uniform, Uniform],
+            Kernel::Matvec | Kernel::MatvecRows => &[Read, Read, Read, Read, Write, Uniform, Uniform],
             Kernel::Matmul | Kernel::MatmulRows => &[Read, Read, Read, Write, Uniform, Uniform],
             Kernel::RmsNorm => &[Read, Read, Write, Uniform],
             Kernel::Swiglu => &[Read, Write, Uniform],

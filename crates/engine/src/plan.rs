@@ -6,7 +6,7 @@ use glowworm_gguf::TensorType;
 use crate::activations::Activations;
 use crate::error::Result;
 use crate::gpu::Gpu;
-use crate::kernels::{Kernel, Pipeline, Pipelines};
+use crate::kernels::{Constants, Kernel, Pipeline, Pipelines};
 use crate::matrix::{Matrix, Tile};
 
 /// How many workgroups a step takes.
@@ -86,18 +86,22 @@ impl Tuning {
         }
     }
 
-    /// Invocations of a matrix-vector workgroup, and how many of them share a row.
-    fn matvec(self) -> (u32, u32) {
+    /// The matrix-vector kernel for a matrix of `items` items a row, its own constants, and how many rows of the
+    /// matrix a workgroup of it takes.
+    fn matvec(self, items: u32) -> (Kernel, Constants, u32) {
         match self {
-            Tuning::Software => (64, 1),
-            Tuning::Auto | Tuning::Hardware => (64, 16),
+            Tuning::Software => (Kernel::MatvecRows, vec![("WORKGROUP", 32)], 32 * 4),
+            Tuning::Auto | Tuning::Hardware => {
+                let lanes = items.next_power_of_two().min(16);
+                (Kernel::Matvec, vec![("WORKGROUP", 64), ("LANES", lanes)], 64 / lanes)
+            }
         }
     }
 
     /// The matrix-matrix kernel, and the rows and tokens that a workgroup of it computes.
     fn matmul(self) -> (Kernel, u32, u32) {
         match self {
-            Tuning::Software => (Kernel::MatmulRows, 64, 8),
+            Tuning::Software => (Kernel::MatmulRows, 32 * 4, 8),
             Tuning::Auto | Tuning::Hardware => (Kernel::Matmul, 32, 32),
         }
     }
@@ -141,29 +145,21 @@ impl Planner<'_> {
         matrix: &Matrix,
         product: &Product<'_>,
     ) -> Result<Vec<Step>> {
-        let (workgroup, lanes) = self.tuning.matvec();
-        let lanes = lanes.min(matrix.items.next_power_of_two());
-        let constants = [
-            ("WORKGROUP", workgroup),
-            ("LANES", lanes),
-            ("NORM", product.norm.is_some().into()),
-            ("FINISH", product.finish as u32),
-        ];
+        let (kernel, mut constants, group_rows) = self.tuning.matvec(matrix.items);
+        constants.extend([("NORM", product.norm.is_some().into()), ("FINISH", product.finish as u32)]);
+        // A lane of `matvec` takes a gate row and its up row together, `matvec_rows` counts them as two.
+        let group_rows = match (kernel, product.finish) {
+            (Kernel::MatvecRows, Finish::SwiGlu) => group_rows / 2,
+            _ => group_rows,
+        };
         self.over_tiles(label, matrix, |planner, label, tile| {
             let rows = if product.finish == Finish::SwiGlu { tile.rows / 2 } else { tile.rows };
             let first = matrix.first + tile.row_first;
             let shape = [matrix.items, rows, first, product.last_token.into(), planner.eps.to_bits()];
             let norm = product.norm.unwrap_or(&planner.buffers.unused);
             let buffers = [product.x, norm, product.y];
-            let groups = Groups::Fixed((rows * lanes).div_ceil(workgroup));
-            planner.weight_step(
-                label,
-                (Kernel::Matvec, matrix.kind, &constants),
-                tile,
-                &buffers,
-                &shape,
-                groups,
-            )
+            let groups = Groups::Fixed(rows.div_ceil(group_rows));
+            planner.weight_step(label, (kernel, matrix.kind, &constants), tile, &buffers, &shape, groups)
         })
     }
 

@@ -22,9 +22,10 @@ pub const FORMATS: [(&str, &str); 8] = [
 ];
 
 /// The kernels that read weights, once for each format.
-pub const WEIGHT_KERNELS: [(&str, &str); 4] = [
+pub const WEIGHT_KERNELS: [(&str, &str); 5] = [
     ("embed", shader!("embed")),
     ("matvec", shader!("matvec")),
+    ("matvec_rows", shader!("matvec_rows")),
     ("matmul", shader!("matmul")),
     ("matmul_rows", shader!("matmul_rows")),
 ];
