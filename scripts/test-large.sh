@@ -12,3 +12,9 @@ mkdir -p "$(dirname "$model")"
 [ -s "$model" ] || "$target/release/random_model" "$model" --shape 2b --mix q4_k_m --seed 1
 "$target/release/glowworm" inspect "$model" | tail -n 20
 "$target/release/glowworm" bench --model "$model" --prompt 8 --generate 8 --repeat 1 "$@"
+
+# The same file in Chromium: nothing of it may stay in the page's memory.
+scripts/setup.sh page
+scripts/setup.sh browser
+npm run --silent build
+GLOWWORM_LARGE=$(realpath "$model") npm run --silent test:large

@@ -183,7 +183,7 @@ test("a model's query that does not end is stopped within six seconds, and the e
 });
 
 test("the native program gives the same text at temperature 0", async () => {
-  const program = process.env.GLOWWORM ?? ["release", "debug"].map((profile) => join(root, "target", profile, "glowworm")).find((path) => existsSync(path));
+  const program = process.env.GLOWWORM ?? ["debug", "release"].map((profile) => join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), profile, "glowworm")).find((path) => existsSync(path));
   assert.ok(program !== undefined, "this test needs the native program: cargo build --package glowworm, or GLOWWORM=its path");
   const folder = mkdtempSync(join(tmpdir(), "glowworm-"));
   const file = join(folder, "native.json");
