@@ -6,9 +6,10 @@
 //! - *decode*: generating after that prompt, greedily, nothing stopping it.
 //! - *per token*: the engine's own counters over the decode run; the bytes are those of the weights that its plan reads.
 //! - *GPU memory*: computed from the shapes, since no portable call tells it.
-//! - *host memory*: the most that the process ever held (`VmHWM`, Linux only). A software adapter keeps GPU memory in the
-//!   process; for it the GPU memory is taken off, and what remains still holds the driver itself: some 150 MiB of
-//!   compiler and threads on lavapipe.
+//! - *host memory*: the most that the process ever held (`VmHWM`, Linux only), and how much of it is the program's: what
+//!   it held once the driver had been opened is taken off (on lavapipe some 100 MiB, most of it a compiler), and the GPU
+//!   memory too where a software adapter keeps that in the process. What the driver takes later, for compiled shaders,
+//!   still counts.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -65,8 +66,8 @@ struct Bytes {
     gpu_bytes: u64,
     /// The most that the process held; none where the system does not say.
     host_peak_bytes: Option<u64>,
-    /// Of that, what is not the GPU's.
-    host_peak_without_gpu_bytes: Option<u64>,
+    /// Of that, what is neither the GPU's nor was there once the driver had been opened.
+    host_peak_of_program_bytes: Option<u64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -86,6 +87,7 @@ pub fn run(args: &BenchArgs) -> Result<()> {
     }
     let located = locate(&args.model.model)?;
     let gpu = open_gpu(args.adapter.as_deref())?;
+    let driver = host_bytes("VmRSS:");
     let started = Instant::now();
     let (mut source, file) = located.open()?;
     let needed = args.prompt.saturating_add(args.generate);
@@ -117,7 +119,7 @@ pub fn run(args: &BenchArgs) -> Result<()> {
     let decoded = (args.repeat * args.generate) as f64;
     let prefill = runs.iter().fold(Prefilled::default(), |sum, run| sum.plus(run.prefilled));
     let per = |after: u64, before: u64, prefill: u64| (after - before - prefill) as f64 / decoded;
-    let host = peak_host_bytes();
+    let host = host_bytes("VmHWM:");
     let software = gpu.is_software();
     let report = Report {
         model: file.name().map_or_else(|| located.name.clone(), str::to_owned),
@@ -138,8 +140,10 @@ pub fn run(args: &BenchArgs) -> Result<()> {
         memory: Bytes {
             gpu_bytes: memory.total(),
             host_peak_bytes: host,
-            host_peak_without_gpu_bytes: host
-                .map(|bytes| if software { bytes.saturating_sub(memory.total()) } else { bytes }),
+            host_peak_of_program_bytes: host.zip(driver).map(|(peak, driver)| {
+                let gpu = if software { memory.total() } else { 0 };
+                peak.saturating_sub(driver).saturating_sub(gpu)
+            }),
         },
         plan: args.plan.then(|| plan.into_iter().map(Dispatch::from).collect()),
     };
@@ -213,10 +217,10 @@ impl From<PlannedStep> for Dispatch {
     }
 }
 
-/// The most memory that the process ever held.
-fn peak_host_bytes() -> Option<u64> {
+/// Memory of the process by its name in `/proc/self/status`: `VmRSS:` that it holds, `VmHWM:` the most it ever held.
+fn host_bytes(name: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes << 10)
 }
@@ -274,11 +278,12 @@ fn show(report: &Report) -> Result<()> {
 }
 
 fn host_memory(report: &Report) -> String {
-    match (report.memory.host_peak_bytes, report.memory.host_peak_without_gpu_bytes) {
-        (Some(peak), Some(without)) if report.software_device => {
-            format!("{} at most, {} without the software GPU's", size(peak), size(without))
+    match (report.memory.host_peak_bytes, report.memory.host_peak_of_program_bytes) {
+        (Some(peak), Some(own)) => {
+            let others =
+                if report.software_device { "the driver and the software GPU" } else { "the driver" };
+            format!("{} at most, {} without {others}", size(peak), size(own))
         }
-        (Some(peak), _) => format!("{} at most", size(peak)),
         _ => "not known on this system".to_owned(),
     }
 }
@@ -298,6 +303,6 @@ mod tests {
     #[test]
     fn linux_tells_the_peak() {
         let block = vec![1u8; 64 << 20];
-        assert!(peak_host_bytes().unwrap() > block.len() as u64);
+        assert!(host_bytes("VmHWM:").unwrap() > block.len() as u64);
     }
 }

@@ -11,7 +11,7 @@ use crate::gpu::{BASE_BINDING, Gpu};
 use crate::source::ByteSource;
 
 /// Bytes read from the source, repacked and handed to the GPU at a time.
-const STAGING: usize = 4 << 20;
+const STAGING: usize = 1 << 20;
 
 /// Bytes that may wait for the GPU before the loader waits for it: bounds the copies that wgpu keeps.
 const IN_FLIGHT: usize = 4 * STAGING;

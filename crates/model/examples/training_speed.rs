@@ -77,7 +77,7 @@ impl Batch {
         let count = SEQUENCES * TOKENS;
         let ids: Vec<i32> = (0..count).map(|i| ((i * i * 7 + i * 13) % 1000 % vocab) as i32).collect();
         let places: Vec<i32> = (0..count as i32)
-            .filter(|i| *i as usize % TOKENS != TOKENS - 1 && *i as usize % LOSS_EVERY == 0)
+            .filter(|i| *i as usize % TOKENS != TOKENS - 1 && (*i as usize).is_multiple_of(LOSS_EVERY))
             .collect();
         let targets: Vec<i32> = places.iter().map(|&i| ids[i as usize + 1]).collect();
         let n = places.len();
