@@ -172,8 +172,7 @@ pub fn run(args: &TrainArgs) -> Result<()> {
             "there is nothing to do; give --steps, --grpo, --evaluate or --export".into(),
         ));
     }
-    let kind = TensorType::F32;
-    let kinds = [kind, TensorType::F16, TensorType::BF16, TensorType::Q8_0, TensorType::Q4_0];
+    let kinds = [TensorType::F32, TensorType::F16, TensorType::BF16, TensorType::Q8_0, TensorType::Q4_0];
     let kind =
         kinds.into_iter().find(|kind| kind.name().eq_ignore_ascii_case(&args.kind)).ok_or_else(|| {
             Error::Usage(format!(
@@ -181,8 +180,11 @@ pub fn run(args: &TrainArgs) -> Result<()> {
                 args.kind
             ))
         })?;
-    std::fs::create_dir_all(&args.run).map_err(Error::writing(&args.run))?;
+    if args.steps.is_none() && !args.run.join(checkpoint::FILE).exists() {
+        return Err(no_model(&args.run));
+    }
     let tokenizer = args.tokenizer();
+    std::fs::create_dir_all(&args.run).map_err(Error::writing(&args.run))?;
     let mut log = Log::open(&args.run.join("log.jsonl"))?;
     let words = data::tokenizer(&tokenizer, args.amount(), &|text| note(&text))?;
     if let Some(steps) = args.steps {
@@ -325,11 +327,13 @@ fn rewarded(args: &TrainArgs, steps: u64, words: &str, log: &mut Log) -> Result<
     Ok(())
 }
 
+fn no_model(folder: &Path) -> Error {
+    Error::Usage(format!("there is no trained model in {}; train one with --steps", folder.display()))
+}
+
 /// The checkpoint of a folder.
 fn saved(folder: &Path) -> Result<(Model, Standing)> {
-    let saved = checkpoint::load(folder)?.ok_or_else(|| {
-        Error::Usage(format!("there is no trained model in {}; train one with --steps", folder.display()))
-    })?;
+    let saved = checkpoint::load(folder)?.ok_or_else(|| no_model(folder))?;
     Ok(saved.model(&cpu())?)
 }
 

@@ -8,3 +8,5 @@ mod files;
 mod hostile;
 mod hub;
 mod support;
+#[cfg(feature = "train")]
+mod train;
