@@ -202,7 +202,10 @@ pub fn run(args: &TrainArgs) -> Result<()> {
             export::folder(out, &model, &standing.shape, &words)?;
             let file = out.join("model.gguf");
             let summary = export::gguf(out, &file, kind, &args.name, &standing)?;
-            print(&format!("{}: {} tensors, step {}", file.display(), summary.tensors, standing.step))?;
+            log.write(&json!({
+                "exported": file.display().to_string(), "tensors": summary.tensors, "bytes": summary.bytes,
+                "step": standing.step,
+            }))?;
         }
     }
     Ok(())

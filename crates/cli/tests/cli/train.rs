@@ -32,11 +32,12 @@ fn from_nothing_to_a_model_file() {
     let lines = train(&[&second[..], &results].concat());
     assert_eq!((&lines[0]["step"], &lines[1]["step"]), (&Value::from(2), &Value::from(3)));
     assert_eq!(lines[2]["evaluation"]["right"]["of"], 1);
+    assert_eq!(lines[3]["step"], 3);
     for name in ["model.safetensors", "config.json", "tokenizer.json", "chat_template.jinja"] {
         assert!(out.join(name).exists(), "{name}");
     }
     let log = fs::read_to_string(run.join("log.jsonl")).unwrap();
-    assert_eq!(log.lines().count(), 5);
+    assert_eq!(log.lines().count(), 6);
 
     let file = out.join("model.gguf");
     let inspected = glowworm(["inspect", file.to_str().unwrap(), "--json"]).expect(0);
