@@ -10,7 +10,7 @@ use crate::args::ConvertArgs;
 use crate::error::{Error, Result};
 use crate::numbers::{count, size};
 use crate::progress::Bar;
-use crate::terminal;
+use crate::{outputs, terminal};
 
 /// Types that can be written.
 const TYPES: [TensorType; 5] =
@@ -36,6 +36,10 @@ pub fn run(args: &ConvertArgs) -> Result<()> {
             "{out} exists already; give another name, or --force to replace it"
         )));
     }
+    let entries = fs::read_dir(&args.folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let inputs: Vec<_> =
+        entries.filter(|path| path.extension().is_none_or(|ending| ending != "gguf")).collect();
+    outputs::check_inputs(&args.out, &inputs.iter().map(|path| path.as_path()).collect::<Vec<_>>())?;
     let mut options = Options::new(kind);
     options.name.clone_from(&args.name);
     // An editor ends a file with a line break; a prompt has none.

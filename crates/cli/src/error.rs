@@ -74,6 +74,9 @@ pub enum Error {
     /// An evaluation.
     #[error(transparent)]
     Eval(#[from] glowworm_eval::Error),
+    /// Ended by the user before it was done.
+    #[error("stopped; the same command goes on with it")]
+    Stopped,
     /// The generator of made-up databases.
     #[error(transparent)]
     Made(#[from] glowworm_train::error::Error),
@@ -96,6 +99,7 @@ impl Error {
     /// 2 for what the user gave, 1 for what the machine or the network could not do.
     pub fn exit_code(&self) -> u8 {
         match self {
+            Self::Stopped => 130,
             Self::Hub { .. } | Self::Output(_) | Self::Eval(glowworm_eval::Error::Endpoint { .. }) => 1,
             Self::Engine(error) | Self::Session(glowworm_session::Error::Engine(error)) => match error {
                 glowworm_engine::Error::NoAdapter { .. }

@@ -27,6 +27,7 @@ use crate::error::{Error, Result};
 use crate::model::{self, Settings};
 use crate::suite::{self, Suite};
 use crate::terminal::{notice, print};
+use crate::{input, outputs};
 
 /// The question set.
 #[derive(Debug, Args)]
@@ -143,13 +144,13 @@ pub struct EvalArgs {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["model", "endpoint"])]
     pub script: Option<Script>,
     /// Episodes at once [default: 16 with --endpoint, 1 on a device]
-    #[arg(long, value_name = "N")]
-    pub workers: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
+    pub workers: Option<u16>,
     /// Which tables are shown: all, cap:64, gold, or gold+32
     #[arg(long, value_name = "TABLES", default_value = "all")]
     pub tables: TableMode,
     /// Samples of each question, for pass@k and a majority vote
-    #[arg(long, value_name = "K", default_value_t = 1)]
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub samples: u32,
     /// Whether the model is shown the schema
     #[arg(long, value_enum, default_value_t = Schema::Withheld)]
@@ -249,7 +250,7 @@ pub fn eval(args: &EvalArgs) -> Result<()> {
     let job = Job { set, databases, config, out: args.out.clone(), json: args.json, _suite: suite };
     if let Some(script) = args.script {
         let opening = Opening::new(ChatTemplate::from_gguf(&Metadata::new())?, Opening::reconstruction());
-        let players = vec![Scripted::new(script); args.workers.unwrap_or(2)];
+        let players = vec![Scripted::new(script); usize::from(args.workers.unwrap_or(2))];
         let limits = Limits::with_token_budget(args.max_tokens.unwrap_or(Limits::default().token_budget));
         return job.play(format!("script {script}"), "script".into(), &opening, &limits, None, players);
     }
@@ -296,7 +297,7 @@ fn eval_local(args: &EvalArgs, mut job: Job) -> Result<()> {
     let loaded = model::load(&located, &Settings::new(&ask)?)?;
     let sampling = loaded.model.sampling();
     let (decoder, _) = loaded.model.into_parts();
-    let workers = args.workers.unwrap_or(1).max(1);
+    let workers = usize::from(args.workers.unwrap_or(1));
     let mut players = Vec::new();
     for decoder in SharedDecoder::new(decoder, workers) {
         // Each worker splits text for itself; reading the tokenizer again is cheap next to an episode.
@@ -318,7 +319,8 @@ fn eval_remote(args: &EvalArgs, url: &str, job: Job) -> Result<()> {
         args.model.as_deref().map(|spec| Ok::<_, Error>(model::locate(spec)?.open()?.1)).transpose()?;
     let prompt = match (&args.prompt_file, &file) {
         (Some(path), _) => {
-            let source = std::fs::read_to_string(path).map_err(Error::reading(path))?;
+            let file = std::fs::File::open(path).map_err(Error::reading(path))?;
+            let source = input::text(file, path)?;
             Prompt::from_python(&path.display().to_string(), &source)?
         }
         (None, Some(ModelFile { prompt: Some(prompt), .. })) => prompt.clone(),
@@ -331,7 +333,7 @@ fn eval_remote(args: &EvalArgs, url: &str, job: Job) -> Result<()> {
         top_k: args.top_k.unwrap_or(own.top_k),
         seed: args.set.seed,
     };
-    let workers = args.workers.unwrap_or(16).max(1);
+    let workers = args.workers.unwrap_or(16);
     let (template, players) = match file {
         Some(file) => {
             let tokenizer = std::sync::Arc::new(file.tokenizer);
@@ -399,13 +401,15 @@ impl Job {
         };
         let summary = glowworm_eval::run(&evaluation, &self.out, players, &watch)?;
         bar.finish_and_clear();
-        if stop.load(Ordering::SeqCst) {
-            notice("stopped; the same command goes on with it");
-        }
         if self.json {
-            return print(&pretty(&summary)?);
+            print(&pretty(&summary)?)?;
+        } else {
+            print(&markdown::runs(&[Run::read(&self.out)?]))?;
         }
-        print(&markdown::runs(&[Run::read(&self.out)?]))
+        if stop.load(Ordering::SeqCst) {
+            return Err(Error::Stopped);
+        }
+        Ok(())
     }
 }
 
@@ -445,6 +449,12 @@ pub fn compare_runs(args: &CompareArgs) -> Result<()> {
 pub fn write_report(args: &ReportArgs) -> Result<()> {
     let runs = args.runs.iter().map(|folder| Run::read(folder)).collect::<Result<Vec<_>, _>>()?;
     if let Some(path) = &args.output {
+        let inputs: Vec<PathBuf> = args
+            .runs
+            .iter()
+            .flat_map(|run| ["config.json", "episodes.jsonl", "summary.json"].map(|name| run.join(name)))
+            .collect();
+        outputs::check(path, &inputs.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
         std::fs::write(path, report::html(&runs)?).map_err(Error::writing(path))?;
     }
     if args.markdown { print(&markdown::runs(&runs)) } else { Ok(()) }

@@ -11,7 +11,7 @@ use crate::args::{Device, LogitsArgs};
 use crate::error::{Error, Result};
 use crate::model::{Located, Source, load_engine, locate, open_gpu};
 use crate::numbers::{count, grouped};
-use crate::terminal;
+use crate::{outputs, terminal};
 
 /// What was computed.
 struct Computed {
@@ -26,6 +26,10 @@ struct Computed {
 /// # Errors
 /// A model that cannot be run, ids that it has not, a file that cannot be written.
 pub fn run(args: &LogitsArgs) -> Result<()> {
+    outputs::check(&args.output, &[Path::new(&args.model.model)])?;
+    if std::fs::metadata(&args.output).is_ok_and(|found| !found.is_file()) {
+        return Err(Error::Usage(format!("{} is not a file to write to", args.output.display())));
+    }
     let located = locate(&args.model.model)?;
     let (mut source, file) = located.open()?;
     let vocabulary = file.config.vocab_size;

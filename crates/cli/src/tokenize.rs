@@ -1,6 +1,5 @@
 //! `glowworm tokenize`: how a model reads a text.
 
-use std::io::Read;
 use std::path::Path;
 
 use glowworm_model::Tokenizer;
@@ -8,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::args::TokenizeArgs;
 use crate::error::{Error, Result};
+use crate::input;
 use crate::model::locate;
 use crate::terminal::{print, printable};
 
@@ -30,13 +30,7 @@ pub fn run(args: &TokenizeArgs) -> Result<()> {
     }
     let text = match &args.text {
         Some(text) => text.clone(),
-        None => {
-            let mut text = String::new();
-            std::io::stdin()
-                .read_to_string(&mut text)
-                .map_err(Error::reading(Path::new("standard input")))?;
-            text
-        }
+        None => input::text(std::io::stdin(), Path::new("standard input"))?,
     };
     let ids = if args.markup { tokenizer.encode_template(&text)? } else { tokenizer.encode_text(&text)? };
     if args.json {

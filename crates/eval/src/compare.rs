@@ -47,7 +47,7 @@ pub struct Change {
     pub second: Option<String>,
 }
 
-/// Pairs two runs by question id.
+/// Pairs two runs by question: its id, its database and its gold queries, since ids are numbers in many sets.
 ///
 /// # Errors
 ///
@@ -65,14 +65,14 @@ pub fn compare(first: &Run, second: &Run, metric: Metric) -> Result<PairedRuns> 
     let mut pairs: Vec<(&str, f64, f64)> = Vec::new();
     let (mut firsts, mut seconds, mut changes) = (Vec::new(), Vec::new(), Vec::new());
     let mine = by_question(first);
-    let mut order: Vec<&str> = Vec::new();
+    let mut order: Vec<Identity<'_>> = Vec::new();
     for episode in &first.episodes {
-        if !order.contains(&episode.id.as_str()) {
-            order.push(&episode.id);
+        if !order.contains(&identity(episode)) {
+            order.push(identity(episode));
         }
     }
     let both: Vec<(&Vec<&EpisodeRecord>, &Vec<&EpisodeRecord>)> =
-        order.iter().filter_map(|id| Some((mine.get(id)?, others.get(id)?))).collect();
+        order.iter().filter_map(|question| Some((mine.get(question)?, others.get(question)?))).collect();
     for (mine, theirs) in &both {
         let (Some(one), Some(two)) = (mine.first(), theirs.first()) else { continue };
         if !one.is_scored() || !two.is_scored() {
@@ -113,10 +113,17 @@ pub fn compare(first: &Run, second: &Run, metric: Metric) -> Result<PairedRuns> 
     })
 }
 
-fn by_question(run: &Run) -> HashMap<&str, Vec<&EpisodeRecord>> {
-    let mut questions: HashMap<&str, Vec<&EpisodeRecord>> = HashMap::new();
+/// What makes two episodes be about one question.
+type Identity<'a> = (&'a str, &'a str, &'a [String]);
+
+fn identity(episode: &EpisodeRecord) -> Identity<'_> {
+    (&episode.id, &episode.db_id, &episode.gold)
+}
+
+fn by_question(run: &Run) -> HashMap<Identity<'_>, Vec<&EpisodeRecord>> {
+    let mut questions: HashMap<Identity<'_>, Vec<&EpisodeRecord>> = HashMap::new();
     for episode in &run.episodes {
-        questions.entry(&episode.id).or_default().push(episode);
+        questions.entry(identity(episode)).or_default().push(episode);
     }
     // Threads finish in any order.
     questions.values_mut().for_each(|episodes| episodes.sort_by_key(|episode| episode.sample));

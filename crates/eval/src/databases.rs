@@ -119,7 +119,7 @@ impl Databases {
         if let Some(path) = made.get(db_id) {
             return Ok(path.clone());
         }
-        let sql = std::fs::read_to_string(script).map_err(Error::reading(script))?;
+        let sql = crate::files::read_text(script)?;
         let path = self.temporary.path().join(format!("made-{}.sqlite", made.len()));
         let fill = || Connection::open(&path)?.execute_batch(&sql);
         fill().map_err(|error| Error::Database {

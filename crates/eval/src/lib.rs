@@ -20,6 +20,7 @@ mod behaviour;
 mod compare;
 pub mod databases;
 mod error;
+mod files;
 pub mod markdown;
 pub mod metric;
 mod player;

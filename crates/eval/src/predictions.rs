@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 
 use crate::databases::Databases;
 use crate::error::{Error, Result};
+use crate::files::read_text;
 use crate::metric::Metric;
 use crate::question::Question;
 use crate::score::{GoldState, Judgement, Scorer};
@@ -39,7 +40,7 @@ impl Predictions {
         if path.is_dir() {
             return Self::read_folder(path);
         }
-        let text = std::fs::read_to_string(path).map_err(Error::reading(path))?;
+        let text = read_text(path)?;
         let problem = |line: Option<usize>, problem: String| Error::format(path, line, problem);
         let mut found = Self::default();
         match text.trim_start().chars().next() {
@@ -78,7 +79,7 @@ impl Predictions {
             if path.extension().is_some_and(|ending| ending == "sql")
                 && let Some(id) = path.file_stem()
             {
-                let text = std::fs::read_to_string(&path).map_err(Error::reading(&path))?;
+                let text = read_text(&path)?;
                 found.by_id.insert(id.to_string_lossy().into_owned(), clean(&text));
             }
         }

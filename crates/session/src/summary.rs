@@ -14,22 +14,27 @@ const MOST: usize = 120;
 /// the number of rows a guess.
 pub fn summary(call: &ToolCall, outcome: &ToolOutcome) -> String {
     let text = outcome.text.as_str();
+    // A result that was too long ends by saying so, in the middle of whatever it was.
+    let (text, cut) = match text.rsplit_once('\n') {
+        Some((shown, note)) if note.starts_with("... (result cut at ") => (shown, " of more"),
+        _ => (text, ""),
+    };
     let lines = if text.is_empty() { 0 } else { text.lines().count() };
     let short = match call.name.as_str() {
         _ if outcome.is_error => text.lines().next().unwrap_or("Error").to_owned(),
-        LIST_TABLES => count(lines, "name", ""),
+        LIST_TABLES => count(lines, "name", cut),
         DESCRIBE_TABLE => match columns(text) {
-            Some(columns) => count(columns, "column", ""),
+            Some(columns) => count(columns, "column", cut),
             None => "a definition".to_owned(),
         },
         FOREIGN_KEYS if text == "None" => "no keys".to_owned(),
-        FOREIGN_KEYS => count(lines, "key", ""),
+        FOREIGN_KEYS => count(lines, "key", cut),
         JOIN_PATH => text.lines().next().unwrap_or_default().to_owned(),
         DISTINCT_VALUES => match text.strip_suffix("\n...") {
             Some(shown) => count(shown.lines().count(), "value", " of more"),
-            None => count(lines, "value", ""),
+            None => count(lines, "value", cut),
         },
-        SAMPLE_ROWS | RUN_QUERY => rows(text),
+        SAMPLE_ROWS | RUN_QUERY => rows(text, cut),
         _ => count(text.len(), "byte", ""),
     };
     let shown: String = short.chars().take(MOST).collect();
@@ -45,10 +50,10 @@ fn count(number: usize, noun: &str, more: &str) -> String {
 }
 
 /// Rows under a header; a single value is shown itself.
-fn rows(text: &str) -> String {
+fn rows(text: &str, cut: &str) -> String {
     let (shown, more) = match text.rsplit_once('\n') {
         Some((shown, note)) if note.starts_with("... (showing first ") => (shown, " of more"),
-        _ => (text, ""),
+        _ => (text, cut),
     };
     let number = shown.lines().count().saturating_sub(1);
     match shown.lines().nth(1) {
@@ -109,6 +114,7 @@ mod tests {
         assert_eq!(of(FOREIGN_KEYS, "a.b -> c.d"), "1 key");
         assert_eq!(of(DISTINCT_VALUES, "a\nb\n..."), "2 values of more");
         assert_eq!(of(JOIN_PATH, "a -> b\na.x = b.y"), "a -> b");
+        assert_eq!(of(LIST_TABLES, "a\nb\n... (result cut at 3 of 30 bytes)"), "2 names of more");
     }
 
     #[test]

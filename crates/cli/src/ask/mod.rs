@@ -7,7 +7,7 @@ mod when;
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use glowworm_agent::{EpisodeConfig, SchemaMode, Trace};
@@ -21,7 +21,7 @@ use crate::cancel;
 use crate::error::{Error, Result};
 use crate::model::{Loaded, Settings, load, locate};
 use crate::numbers::{shortest, time};
-use crate::terminal;
+use crate::{outputs, terminal};
 use answer::Answer;
 use display::Display;
 use questions::{Asked, Questions};
@@ -33,6 +33,12 @@ use questions::{Asked, Questions};
 pub fn run(args: &AskArgs) -> Result<ExitCode> {
     let mut questions = Questions::new(&args.questions, &args.evidence)?;
     let settings = Settings::new(args)?;
+    if let Some(path) = &args.save_trace {
+        let mut inputs = outputs::of_database(&args.db);
+        inputs.push(args.model.model.clone().into());
+        inputs.extend(args.prompt_file.clone());
+        outputs::check(path, &inputs.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
+    }
     let located = locate(&args.model.model)?;
     let database = NativeDatabase::open(&args.db, NativeOptions::default())?;
     for notice in database.notices() {
@@ -56,7 +62,15 @@ pub fn run(args: &AskArgs) -> Result<ExitCode> {
 
     let mut all_answered = true;
     let mut asked_any = false;
+    let stamp = || std::fs::metadata(&args.db).ok().map(|file| (file.len(), file.modified().ok()));
+    let opened = stamp();
     while let Some(asked) = questions.next(args.quiet)? {
+        if stamp() != opened {
+            let db = args.db.display();
+            terminal::notice(&format!(
+                "{db} has changed since it was opened; start again to ask about what is in it now"
+            ));
+        }
         asked_any = true;
         let config = episode_config(args, &loaded, &notices, &asked, schema.as_deref())?;
         let (trace, display, cancelled) = ask(args, &mut loaded, &mut tools, config, questions.several())?;

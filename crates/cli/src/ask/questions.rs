@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Write, stdin};
 use std::path::Path;
 
 use crate::error::{Error, Result};
+use crate::input;
 
 /// A question with its note.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,9 +89,8 @@ impl Questions {
                 eprint!("question: ");
                 let _ = std::io::stderr().flush();
             }
-            let mut line = String::new();
-            let read = stdin().read_line(&mut line).map_err(Error::reading(Path::new("standard input")))?;
-            if read == 0 {
+            let line = input::line(stdin().lock(), Path::new("standard input"))?;
+            if line.is_empty() {
                 return Ok(None);
             }
             let question = line.trim();

@@ -1,5 +1,6 @@
 //! The prompt that a model was trained with: where to look for it, and in which order.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use glowworm_model::Prompt;
@@ -53,7 +54,16 @@ fn read(path: &Path) -> Result<Prompt> {
             path.display()
         )));
     }
-    let bytes = std::fs::read(path).map_err(Error::reading(path))?;
+    // A device says that it has no length.
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(Error::reading(path))?;
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(Error::reading(path))?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(Error::Usage(format!(
+            "reading {}: it goes on beyond {MAX_BYTES} bytes; give sqale_agent.py or protocol.py",
+            path.display()
+        )));
+    }
     let source = String::from_utf8(bytes)
         .map_err(|_| Error::Usage(format!("reading {}: it is not UTF-8 text", path.display())))?;
     Ok(Prompt::from_python(&path.display().to_string(), &source)?)

@@ -75,6 +75,12 @@ fn two_runs_are_compared_in_pairs_and_reported_on_one_page() {
     let words = glowworm(["compare", text(&bad), text(&good)]).expect(0);
     assert!(words.out.contains("McNemar"), "{}", words.out);
 
+    // Numbers for ids do not make two sets one.
+    let other = folder.path().join("other");
+    scripted("oracle", &other, &["--suite", "held-out", "--limit", "10"]);
+    let ran = glowworm(["compare", text(&good), text(&other)]).expect(2);
+    assert!(ran.err.contains("no question in common"), "{}", ran.err);
+
     let page = folder.path().join("report.html");
     glowworm(["report", text(&bad), text(&good), "--output", text(&page)]).expect(0);
     let html = std::fs::read_to_string(&page).unwrap();

@@ -128,3 +128,60 @@ fn a_reader_that_leaves_early_is_no_error() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+#[test]
+fn nothing_is_written_over_what_is_read() {
+    let folder = folder();
+    let db = database(&folder, "CREATE TABLE t (a); INSERT INTO t VALUES (1)");
+    let bytes = std::fs::read(repository("models/builtin.gguf")).unwrap();
+    let model = file(&folder, "model.gguf", &bytes);
+    let database_bytes = std::fs::read(&db).unwrap();
+    let other = file(&folder, "other.db", &database_bytes);
+    let link = folder.path().join("link");
+    std::fs::hard_link(&db, &link).unwrap();
+    let wal = folder.path().join("small.sqlite-wal");
+    for out in [&db, &link, &other, &model, &wal] {
+        let ran = ask(&db, &["--model", text(&model), "--save-trace", text(out), "how many?"]);
+        refused(ran, "would be lost");
+    }
+    for out in [&db, &model] {
+        let ran = glowworm(["logits", "--model", text(&model), "--ids", "1,2", "--output", text(out)]);
+        refused(ran, "would be lost");
+    }
+    assert_eq!(std::fs::read(&db).unwrap(), database_bytes);
+    assert_eq!(std::fs::read(&other).unwrap(), database_bytes);
+    assert_eq!(std::fs::read(&model).unwrap(), bytes);
+    assert!(!wal.exists());
+
+    let run = folder.path().join("run");
+    glowworm(["eval", "--suite", "hand", "--limit", "2", "--script", "oracle", "--out", text(&run)])
+        .expect(0);
+    let episodes = run.join("episodes.jsonl");
+    let before = std::fs::read(&episodes).unwrap();
+    refused(glowworm(["report", text(&run), "--output", text(&episodes)]), "would be lost");
+    assert_eq!(std::fs::read(&episodes).unwrap(), before);
+}
+
+#[cfg(unix)]
+#[test]
+fn files_without_an_end_are_refused() {
+    let zero = "/dev/zero";
+    refused(ask(&chinook(), &["--prompt-file", zero, "x"]), "goes on beyond");
+    let mut endless = command(["tokenize"]);
+    endless.stdin(std::fs::File::open(zero).unwrap());
+    let output = endless.output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("more than 64 MiB"));
+}
+
+#[test]
+fn numbers_of_an_evaluation_stay_sensible() {
+    let folder = folder();
+    let out = folder.path().join("run");
+    for option in ["--workers", "--samples"] {
+        for number in ["0", "99999999"] {
+            let eval = ["eval", "--suite", "hand", "--script", "oracle", "--out", text(&out), option, number];
+            refused(glowworm(eval), option);
+        }
+    }
+}

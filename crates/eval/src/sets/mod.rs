@@ -25,14 +25,12 @@ use serde_json::Value as Json;
 
 use crate::Metric;
 use crate::error::{Error, Result};
+use crate::files::read_text;
 use crate::question::Question;
 use crate::random::{Random, fingerprint};
 use record::Record;
 
 pub use sqale::STYLES;
-
-/// The largest question file that is read.
-const MAX_BYTES: u64 = 1 << 30;
 
 /// The layout of a question set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -289,11 +287,7 @@ type Line = (Option<usize>, Json);
 
 /// The records of a file: a JSON list, an object with a list in it (`data`), or one object a line.
 fn records(file: &Path) -> Result<Vec<Line>> {
-    let length = std::fs::metadata(file).map_err(Error::reading(file))?.len();
-    if length > MAX_BYTES {
-        return Err(Error::format(file, None, format!("{length} bytes are no question file")));
-    }
-    let text = std::fs::read_to_string(file).map_err(Error::reading(file))?;
+    let text = read_text(file)?;
     let text = text.trim_start_matches('\u{feff}');
     if text.trim_start().starts_with('[') {
         let list: Vec<Json> =
