@@ -4,8 +4,8 @@
 SHELL := /bin/bash
 export XDG_RUNTIME_DIR ?= /tmp
 CARGO ?= cargo
-# The optional parts, which the tests cover too: the CPU device, and the writer of large random models.
-FEATURES := --features glowworm/reference,glowworm-tests/random-model
+# The optional parts, which the tests cover too: the CPU device, the trainer, and the writer of large random models.
+FEATURES := --features glowworm/train,glowworm-tests/random-model
 
 .PHONY: demo ask page serve test lint test-rust test-wasm test-page test-large setup clean
 
