@@ -40,6 +40,8 @@ use args::{Cli, Command};
 use error::Result;
 
 fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    give_mesa_a_folder();
     let cli = Cli::parse();
     match run(&cli.command) {
         Ok(code) => code,
@@ -49,6 +51,15 @@ fn main() -> ExitCode {
             terminal::error(&error.to_string());
             ExitCode::from(error.exit_code())
         }
+    }
+}
+
+/// Mesa's Vulkan drivers write an error on standard error, twice, where this is not set, though all is well.
+#[cfg(target_os = "linux")]
+fn give_mesa_a_folder() {
+    if std::env::var_os("XDG_RUNTIME_DIR").is_none() {
+        // SAFETY: the program has no other thread yet that could read its environment.
+        unsafe { std::env::set_var("XDG_RUNTIME_DIR", std::env::temp_dir()) };
     }
 }
 

@@ -33,12 +33,16 @@ impl Ran {
 pub fn command<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_glowworm"));
     command.args(arguments);
-    for name in ["HF_HOME", "HF_HUB_CACHE", "HF_TOKEN", "NO_COLOR", "CLICOLOR_FORCE", "RUST_BACKTRACE"] {
+    for name in [
+        "XDG_RUNTIME_DIR",
+        "HF_HOME",
+        "HF_HUB_CACHE",
+        "HF_TOKEN",
+        "NO_COLOR",
+        "CLICOLOR_FORCE",
+        "RUST_BACKTRACE",
+    ] {
         command.env_remove(name);
-    }
-    // Mesa's software adapter complains on stderr where this is not set.
-    if std::env::var_os("XDG_RUNTIME_DIR").is_none() {
-        command.env("XDG_RUNTIME_DIR", std::env::temp_dir());
     }
     // Nobody listens there.
     command.env("HF_ENDPOINT", "http://127.0.0.1:9");
