@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 /// A set that comes with the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Suite {
-    /// Made-up databases and questions from the half of the generator that the built-in model never saw
+    /// Made-up databases and questions, from the part of the generator that is kept out of training
     HeldOut,
     /// 100 questions written by hand about ten databases
     Hand,
