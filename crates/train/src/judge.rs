@@ -1,7 +1,7 @@
 //! Judges answers: on a copy of the database, with a bound on the work that a query may take.
 
 use crate::error::{Error, Result};
-use crate::tools::{cell, orders_outermost, query};
+use crate::tools::{cell, orders_outermost, query, same_rows};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use std::collections::BTreeMap;
@@ -87,7 +87,7 @@ impl Judge {
             Err(why) if is_unreadable(&why) => return Verdict::Unreadable,
             Err(_) => return Verdict::Parses,
         };
-        if self.golds.iter().any(|gold| equal(gold, &rows)) {
+        if self.golds.iter().any(|gold| same_rows(&gold.rows, &rows, gold.ordered)) {
             return Verdict::Equal;
         }
         let likenesses = self.golds.iter().map(|gold| likeness(&gold.rows, &rows));
@@ -105,18 +105,6 @@ fn is_unreadable(why: &str) -> bool {
     ["syntax error", "incomplete input", "unrecognized token", "not a query", "You can only execute one"]
         .iter()
         .any(|words| why.contains(words))
-}
-
-fn equal(gold: &Gold, rows: &[Vec<Value>]) -> bool {
-    let lines = |rows: &[Vec<Value>]| -> Vec<String> {
-        rows.iter().map(|r| r.iter().map(cell).collect::<Vec<_>>().join("\u{1}")).collect()
-    };
-    let (mut g, mut p) = (lines(&gold.rows), lines(rows));
-    if !gold.ordered {
-        g.sort();
-        p.sort();
-    }
-    g == p
 }
 
 fn likeness(gold: &[Vec<Value>], rows: &[Vec<Value>]) -> Likeness {

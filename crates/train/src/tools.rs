@@ -47,10 +47,16 @@ pub fn query(db: &Connection, sql: &str, limit: usize) -> std::result::Result<Ve
 /// Whether two queries give the same rows: as multisets, in order where the gold query's outermost SELECT orders them.
 pub fn same_result(db: &Connection, gold: &str, answer: &str) -> bool {
     let (Ok(g), Ok(p)) = (query(db, gold, 2000), query(db, answer, 2000)) else { return false };
-    let line = |r: &Vec<Value>| r.iter().map(cell).collect::<Vec<_>>().join("\u{1}");
-    let (mut g, mut p): (Vec<String>, Vec<String>) =
-        (g.iter().map(line).collect(), p.iter().map(line).collect());
-    if !orders_outermost(gold) {
+    same_rows(&g, &p, orders_outermost(gold))
+}
+
+/// Whether two results are the same: in order if they are `ordered`, else as multisets.
+pub(crate) fn same_rows(gold: &[Vec<Value>], answer: &[Vec<Value>], ordered: bool) -> bool {
+    let lines = |rows: &[Vec<Value>]| -> Vec<String> {
+        rows.iter().map(|r| r.iter().map(cell).collect::<Vec<_>>().join("\u{1}")).collect()
+    };
+    let (mut g, mut p) = (lines(gold), lines(answer));
+    if !ordered {
         g.sort();
         p.sort();
     }

@@ -1,15 +1,17 @@
 //! One step of GRPO makes what was rewarded likelier, and the whole loop runs.
 #![allow(clippy::unwrap_used)] // a panic here is the report
 
+mod toy;
+
 use glowworm_model::reference::{Model, cpu};
 use glowworm_train::grpo::rollout::Episode;
 use glowworm_train::grpo::{GrpoTrainer, Settings};
 use glowworm_train::lexicon::Lexicon;
-use glowworm_train::tokenizer::{Encoder, train_on_samples};
+use glowworm_train::tokenizer::train_on_samples;
 use glowworm_train::training::batches::Batch;
 use glowworm_train::training::checkpoint::Standing;
+use glowworm_train::training::initialise;
 use glowworm_train::training::loss::Targets;
-use glowworm_train::training::{Shape, initialise};
 use std::path::Path;
 
 struct Toy {
@@ -20,20 +22,7 @@ struct Toy {
 
 fn toy() -> Toy {
     let words = train_on_samples(&Lexicon::load().unwrap(), 1100, 60).unwrap();
-    let shape = Shape {
-        vocab_size: Encoder::new(&words).unwrap().size(),
-        hidden_size: 96,
-        intermediate_size: 96,
-        num_hidden_layers: 2,
-        num_attention_heads: 2,
-        num_key_value_heads: 1,
-        head_dim: 32,
-        linear_num_key_heads: 2,
-        linear_num_value_heads: 2,
-        linear_key_head_dim: 16,
-        linear_value_head_dim: 16,
-        ..Shape::default()
-    };
+    let shape = toy::shape(&words);
     let model = initialise(&shape, 1, &cpu()).unwrap();
     Toy { words, model, standing: Standing::new(Path::new("none"), 1, shape, 0) }
 }

@@ -1,6 +1,8 @@
 //! A toy run: the loss falls, and a run that was stopped ends with the numbers of one that was not.
 #![allow(clippy::unwrap_used)] // a panic here is the report
 
+mod toy;
+
 use glowworm_model::reference::cpu;
 use glowworm_train::lexicon::Lexicon;
 use glowworm_train::oracle::{Piece, Source};
@@ -8,7 +10,7 @@ use glowworm_train::sample::sample;
 use glowworm_train::tokenizer::{Encoder, train_on_samples};
 use glowworm_train::training::checkpoint::FILE;
 use glowworm_train::training::evaluate::{Questions, evaluate};
-use glowworm_train::training::{Rates, Schedule, Settings, Shape, Trainer, export};
+use glowworm_train::training::{Rates, Schedule, Settings, Trainer, export};
 use glowworm_train::{lexicon::Split, shards};
 use std::path::Path;
 use std::time::Duration;
@@ -27,23 +29,9 @@ fn corpus(folder: &Path) -> String {
 }
 
 fn settings(data: &Path, words: &str) -> Settings {
-    let shape = Shape {
-        vocab_size: Encoder::new(words).unwrap().size(),
-        hidden_size: 96,
-        intermediate_size: 96,
-        num_hidden_layers: 2,
-        num_attention_heads: 2,
-        num_key_value_heads: 1,
-        head_dim: 32,
-        linear_num_key_heads: 2,
-        linear_num_value_heads: 2,
-        linear_key_head_dim: 16,
-        linear_value_head_dim: 16,
-        ..Shape::default()
-    };
     Settings {
         data: data.to_owned(),
-        shape,
+        shape: toy::shape(words),
         budget: 1024,
         longest: 700,
         ranks: 2,

@@ -4,7 +4,7 @@ use super::reward::reward;
 use crate::error::Result;
 use crate::judge::{Judge, Verdict};
 use crate::machine;
-use crate::training::play::{Player, on_cpu};
+use crate::training::play::{Player, on_cpu, on_threads};
 use glowworm_agent::{EndedBy, SubmitGate};
 use glowworm_model::reference::Model;
 use glowworm_session::Sampling;
@@ -68,17 +68,7 @@ pub fn groups(
             played.push((index, episode(&mut player, problem, seed)?));
         }
     };
-    let parts: Vec<Result<Vec<(usize, Episode)>>> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(work)).collect();
-        threads
-            .into_iter()
-            .map(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
-    });
-    let mut all = Vec::new();
-    for part in parts {
-        all.extend(part?);
-    }
+    let mut all = on_threads(threads, work)?;
     all.sort_by_key(|(index, _)| *index);
     let episodes: Vec<Episode> = all.into_iter().map(|(_, episode)| episode).collect();
     Ok(episodes.chunks(size.max(1)).map(<[Episode]>::to_vec).collect())

@@ -1,6 +1,6 @@
 //! Evaluation by playing: questions on databases that training never saw, answered in the real agent loop.
 
-use super::play::{Player, on_cpu};
+use super::play::{Player, on_cpu, on_threads};
 use crate::error::{Error, Result};
 use crate::judge::Judge;
 use crate::lexicon::{Lexicon, Split};
@@ -145,17 +145,7 @@ pub fn evaluate(
             answers.push(answer);
         }
     };
-    let parts: Vec<Result<Vec<Answer>>> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..questions.threads.max(1)).map(|_| scope.spawn(work)).collect();
-        threads
-            .into_iter()
-            .map(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
-    });
-    let mut answers = Vec::new();
-    for part in parts {
-        answers.extend(part?);
-    }
+    let mut answers = on_threads(questions.threads, work)?;
     if answers.is_empty() {
         return Err(Error::Settings("no question was asked; raise the number or the time limit".into()));
     }

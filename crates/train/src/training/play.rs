@@ -24,6 +24,25 @@ pub fn on_cpu(model: &Model) -> Result<Model> {
     Ok(Model::from_source(model.config().clone(), &mut weights, &cpu())?)
 }
 
+/// Lets each of `threads` threads, one at least, do `work`, and gives back all that they made, in no order.
+///
+/// # Errors
+/// The first error of a thread.
+pub fn on_threads<T: Send>(threads: usize, work: impl Fn() -> Result<Vec<T>> + Sync) -> Result<Vec<T>> {
+    let parts: Vec<Result<Vec<T>>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(&work)).collect();
+        threads
+            .into_iter()
+            .map(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    });
+    let mut all = Vec::new();
+    for part in parts {
+        all.extend(part?);
+    }
+    Ok(all)
+}
+
 /// A played episode.
 #[derive(Clone, Debug)]
 pub struct Played {

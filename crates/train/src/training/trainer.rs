@@ -15,8 +15,8 @@ use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Tokens that a chunk of the delta rule has in training: the fastest of 16, 32 and 64, forward and backward. Shorter than for reading prompts: with the backward pass the
-/// work inside of chunks weighs more than the steps between them.
+/// Tokens that a chunk of the delta rule has in training: the fastest of 16, 32 and 64, forward and backward. Shorter
+/// than for reading prompts: with the backward pass the work inside of chunks weighs more than the steps between them.
 pub const CHUNK: usize = 32;
 
 /// What a run is made of.
