@@ -662,7 +662,8 @@ impl std::fmt::Debug for Engine {
     }
 }
 
-fn encode(encoder: &mut wgpu::CommandEncoder, steps: &[Step], tokens: u32) {
+/// Adds one pass over `tokens` tokens.
+pub(crate) fn encode(encoder: &mut wgpu::CommandEncoder, steps: &[Step], tokens: u32) {
     let mut pass = encoder.begin_compute_pass(&Default::default());
     for step in steps {
         step.encode(&mut pass, tokens);

@@ -87,10 +87,14 @@ impl Tuning {
     }
 
     /// The matrix-vector kernel for a matrix of `items` items a row, its own constants, and how many rows of the
-    /// matrix a workgroup of it takes.
-    fn matvec(self, items: u32) -> (Kernel, Constants, u32) {
+    /// result a workgroup of it computes.
+    fn matvec(self, items: u32, finish: Finish) -> (Kernel, Constants, u32) {
         match self {
-            Tuning::Software => (Kernel::MatvecRows, vec![("WORKGROUP", 32)], 32 * 4),
+            Tuning::Software => {
+                // A lane takes four rows of the matrix; a gate and its up make one row of the result.
+                let rows = if finish == Finish::SwiGlu { 2 } else { 4 };
+                (Kernel::MatvecRows, vec![("WORKGROUP", 32)], 32 * rows)
+            }
             Tuning::Auto | Tuning::Hardware => {
                 let lanes = items.next_power_of_two().min(16);
                 (Kernel::Matvec, vec![("WORKGROUP", 64), ("LANES", lanes)], 64 / lanes)
@@ -145,13 +149,8 @@ impl Planner<'_> {
         matrix: &Matrix,
         product: &Product<'_>,
     ) -> Result<Vec<Step>> {
-        let (kernel, mut constants, group_rows) = self.tuning.matvec(matrix.items);
+        let (kernel, mut constants, group_rows) = self.tuning.matvec(matrix.items, product.finish);
         constants.extend([("NORM", product.norm.is_some().into()), ("FINISH", product.finish as u32)]);
-        // A lane of `matvec` takes a gate row and its up row together, `matvec_rows` counts them as two.
-        let group_rows = match (kernel, product.finish) {
-            (Kernel::MatvecRows, Finish::SwiGlu) => group_rows / 2,
-            _ => group_rows,
-        };
         self.over_tiles(label, matrix, |planner, label, tile| {
             let rows = if product.finish == Finish::SwiGlu { tile.rows / 2 } else { tile.rows };
             let first = matrix.first + tile.row_first;

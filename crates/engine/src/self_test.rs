@@ -9,6 +9,7 @@ use glowworm_gguf::{Header, Metadata, TensorType, Writer, blocks};
 use glowworm_model::{Config, ValueHeadOrder};
 
 use crate::activations::{Activations, Control};
+use crate::engine::encode;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::kernels::Pipelines;
@@ -125,10 +126,7 @@ async fn run(gpu: &Gpu, steps: &[Step], buffers: &Activations) -> Result<Found> 
     let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
     let readback = gpu.buffer("self-test", 4 * total as u64, usage);
     let mut encoder = gpu.device.create_command_encoder(&Default::default());
-    {
-        let mut pass = encoder.begin_compute_pass(&Default::default());
-        steps.iter().for_each(|step| step.encode(&mut pass, IDS.len() as u32));
-    }
+    encode(&mut encoder, steps, IDS.len() as u32);
     let mut offset = 0;
     for (buffer, length) in parts {
         let bytes = 4 * length as u64;

@@ -1,6 +1,6 @@
 //! Two runs on the same questions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
@@ -65,14 +65,10 @@ pub fn compare(first: &Run, second: &Run, metric: Metric) -> Result<PairedRuns> 
     let mut pairs: Vec<(&str, f64, f64)> = Vec::new();
     let (mut firsts, mut seconds, mut changes) = (Vec::new(), Vec::new(), Vec::new());
     let mine = by_question(first);
-    let mut order: Vec<Identity<'_>> = Vec::new();
-    for episode in &first.episodes {
-        if !order.contains(&identity(episode)) {
-            order.push(identity(episode));
-        }
-    }
+    let mut seen = HashSet::new();
+    let order = first.episodes.iter().map(identity).filter(|question| seen.insert(*question));
     let both: Vec<(&Vec<&EpisodeRecord>, &Vec<&EpisodeRecord>)> =
-        order.iter().filter_map(|question| Some((mine.get(question)?, others.get(question)?))).collect();
+        order.filter_map(|question| Some((mine.get(&question)?, others.get(&question)?))).collect();
     for (mine, theirs) in &both {
         let (Some(one), Some(two)) = (mine.first(), theirs.first()) else { continue };
         if !one.is_scored() || !two.is_scored() {
