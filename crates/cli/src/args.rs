@@ -86,31 +86,17 @@ pub enum Schema {
     Withheld,
 }
 
-/// Arguments of `ask`.
+/// How episodes are played: what `ask` and `eval` share.
 #[derive(Debug, Args)]
-pub struct AskArgs {
-    /// The questions, each one argument; without any, one a line from standard input
-    #[arg(value_name = "QUESTION")]
-    pub questions: Vec<String>,
-    /// The SQLite file; it is never written to
-    #[arg(long, value_name = "FILE")]
-    pub db: PathBuf,
-    #[command(flatten)]
-    pub model: ModelArg,
+pub struct EpisodeArgs {
     /// A Python file with the prompt that the model was trained with: sqale_agent.py or protocol.py of its repository
     #[arg(long, value_name = "FILE")]
     pub prompt_file: Option<PathBuf>,
-    /// A note that helps with the question; repeated, one for each question
-    #[arg(long, value_name = "TEXT")]
-    pub evidence: Vec<String>,
     /// Whether the model is shown the schema
     #[arg(long, value_enum, default_value_t = Schema::Withheld)]
     pub schema: Schema,
     #[command(flatten)]
     pub device: DeviceArgs,
-    /// Seed of the random choices
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
     /// 0 always takes the likeliest token [default: what the model file says, else 0.6]
     #[arg(long, allow_negative_numbers = true)]
     pub temperature: Option<f32>,
@@ -124,6 +110,27 @@ pub struct AskArgs {
     /// where that is shorter]
     #[arg(long, value_name = "TOKENS")]
     pub max_tokens: Option<u64>,
+}
+
+/// Arguments of `ask`.
+#[derive(Debug, Args)]
+pub struct AskArgs {
+    /// The questions, each one argument; without any, one a line from standard input
+    #[arg(value_name = "QUESTION")]
+    pub questions: Vec<String>,
+    /// The SQLite file; it is never written to
+    #[arg(long, value_name = "FILE")]
+    pub db: PathBuf,
+    #[command(flatten)]
+    pub model: ModelArg,
+    /// A note that helps with the question; repeated, one for each question
+    #[arg(long, value_name = "TEXT")]
+    pub evidence: Vec<String>,
+    #[command(flatten)]
+    pub episode: EpisodeArgs,
+    /// Seed of the random choices
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
     /// Show tool results whole; with --json, put the trace into the output
     #[arg(long)]
     pub trace: bool,

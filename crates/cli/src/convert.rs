@@ -16,20 +16,23 @@ use crate::{outputs, terminal};
 const TYPES: [TensorType; 5] =
     [TensorType::F32, TensorType::F16, TensorType::BF16, TensorType::Q8_0, TensorType::Q4_0];
 
+/// The type of a GGUF file's matrices that is called `name`, in upper or lower case.
+///
+/// # Errors
+/// One that cannot be written.
+pub fn type_called(name: &str) -> Result<TensorType> {
+    TYPES.into_iter().find(|kind| kind.name().eq_ignore_ascii_case(name)).ok_or_else(|| {
+        let names = TYPES.map(|kind| kind.name().to_lowercase());
+        Error::Usage(format!("{name:?} is no type to convert to; choose one of {}", names.join(", ")))
+    })
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// A checkpoint that cannot be converted, or a file that is there already.
 pub fn run(args: &ConvertArgs) -> Result<()> {
-    let kind =
-        TYPES.into_iter().find(|kind| kind.name().eq_ignore_ascii_case(&args.kind)).ok_or_else(|| {
-            let names = TYPES.map(|kind| kind.name().to_lowercase());
-            Error::Usage(format!(
-                "{:?} is no type to convert to; choose one of {}",
-                args.kind,
-                names.join(", ")
-            ))
-        })?;
+    let kind = type_called(&args.kind)?;
     if args.out.exists() && !args.force {
         let out = args.out.display();
         return Err(Error::Usage(format!(
@@ -39,7 +42,7 @@ pub fn run(args: &ConvertArgs) -> Result<()> {
     let entries = fs::read_dir(&args.folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let inputs: Vec<_> =
         entries.filter(|path| path.extension().is_none_or(|ending| ending != "gguf")).collect();
-    outputs::check_inputs(&args.out, &inputs.iter().map(|path| path.as_path()).collect::<Vec<_>>())?;
+    outputs::check_inputs(&args.out, &inputs)?;
     let mut options = Options::new(kind);
     options.name.clone_from(&args.name);
     // An editor ends a file with a line break; a prompt has none.

@@ -16,18 +16,18 @@ use glowworm_eval::{
     markdown, report,
 };
 use glowworm_gguf::Metadata;
-use glowworm_model::{ChatTemplate, Prompt};
+use glowworm_model::ChatTemplate;
 use glowworm_session::{ModelFile, Opening, Sampling, TokenModel};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, json};
 use tempfile::TempDir;
 
-use crate::args::{AskArgs, DeviceArgs, ModelArg, Schema};
+use crate::args::{EpisodeArgs, Schema};
 use crate::error::{Error, Result};
 use crate::model::{self, Settings};
+use crate::outputs;
 use crate::suite::{self, Suite};
 use crate::terminal::{notice, print};
-use crate::{input, outputs};
 
 /// The question set.
 #[derive(Debug, Args)]
@@ -152,26 +152,8 @@ pub struct EvalArgs {
     /// Samples of each question, for pass@k and a majority vote
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub samples: u32,
-    /// Whether the model is shown the schema
-    #[arg(long, value_enum, default_value_t = Schema::Withheld)]
-    pub schema: Schema,
-    /// A Python file with the prompt that the model was trained with
-    #[arg(long, value_name = "FILE")]
-    pub prompt_file: Option<PathBuf>,
     #[command(flatten)]
-    pub device: DeviceArgs,
-    /// 0 always takes the likeliest token
-    #[arg(long)]
-    pub temperature: Option<f32>,
-    /// Choose among the likeliest tokens that hold this share of the probability
-    #[arg(long)]
-    pub top_p: Option<f32>,
-    /// Choose among so many of the likeliest tokens; 0 for all
-    #[arg(long)]
-    pub top_k: Option<u32>,
-    /// Token budget of an episode
-    #[arg(long, value_name = "TOKENS")]
-    pub max_tokens: Option<u64>,
+    pub episode: EpisodeArgs,
     /// Write the summary as JSON
     #[arg(long)]
     pub json: bool,
@@ -225,7 +207,7 @@ pub struct ScoreArgs {
 /// A set, a model or a folder that cannot be used.
 pub fn eval(args: &EvalArgs) -> Result<()> {
     let Chosen { set, databases, metrics, suite } = args.set.read()?;
-    let schema = match args.schema {
+    let schema = match args.episode.schema {
         Schema::Shown => SchemaMode::Shown,
         Schema::Withheld => SchemaMode::Withheld,
     };
@@ -251,7 +233,8 @@ pub fn eval(args: &EvalArgs) -> Result<()> {
     if let Some(script) = args.script {
         let opening = Opening::new(ChatTemplate::from_gguf(&Metadata::new())?, Opening::reconstruction());
         let players = vec![Scripted::new(script); usize::from(args.workers.unwrap_or(2))];
-        let limits = Limits::with_token_budget(args.max_tokens.unwrap_or(Limits::default().token_budget));
+        let limits =
+            Limits::with_token_budget(args.episode.max_tokens.unwrap_or(Limits::default().token_budget));
         return job.play(format!("script {script}"), "script".into(), &opening, &limits, None, players);
     }
     match &args.endpoint {
@@ -275,26 +258,7 @@ fn eval_local(args: &EvalArgs, mut job: Job) -> Result<()> {
     let located = model::locate(&spec)?;
     let (_, file) = located.open()?;
     job.config.parameters = job.config.parameters.or(Some(file.config.parameters()));
-    let ask = AskArgs {
-        questions: Vec::new(),
-        db: PathBuf::new(),
-        model: ModelArg { model: spec },
-        prompt_file: args.prompt_file.clone(),
-        evidence: Vec::new(),
-        schema: args.schema,
-        device: DeviceArgs { device: args.device.device, adapter: args.device.adapter.clone() },
-        seed: args.set.seed,
-        temperature: args.temperature,
-        top_p: args.top_p,
-        top_k: args.top_k,
-        max_tokens: args.max_tokens,
-        trace: false,
-        json: false,
-        save_trace: None,
-        quiet: true,
-        rows: 0,
-    };
-    let loaded = model::load(&located, &Settings::new(&ask)?)?;
+    let loaded = model::load(&located, &Settings::new(&args.episode, args.set.seed)?)?;
     let sampling = loaded.model.sampling();
     let (decoder, _) = loaded.model.into_parts();
     let workers = usize::from(args.workers.unwrap_or(1));
@@ -317,22 +281,13 @@ fn eval_remote(args: &EvalArgs, url: &str, job: Job) -> Result<()> {
     let client = Client::new(endpoint);
     let file =
         args.model.as_deref().map(|spec| Ok::<_, Error>(model::locate(spec)?.open()?.1)).transpose()?;
-    let prompt = match (&args.prompt_file, &file) {
-        (Some(path), _) => {
-            let file = std::fs::File::open(path).map_err(Error::reading(path))?;
-            let source = input::text(file, path)?;
-            Prompt::from_python(&path.display().to_string(), &source)?
-        }
+    let prompt = match (&args.episode.prompt_file, &file) {
+        (Some(path), _) => model::read_prompt(path)?,
         (None, Some(ModelFile { prompt: Some(prompt), .. })) => prompt.clone(),
         _ => Opening::reconstruction(),
     };
     let own = file.as_ref().map(ModelFile::sampling).unwrap_or_default();
-    let sampling = Sampling {
-        temperature: args.temperature.unwrap_or(own.temperature),
-        top_p: args.top_p.unwrap_or(own.top_p),
-        top_k: args.top_k.unwrap_or(own.top_k),
-        seed: args.set.seed,
-    };
+    let sampling = Settings::new(&args.episode, args.set.seed)?.sampling(own);
     let workers = args.workers.unwrap_or(16);
     let (template, players) = match file {
         Some(file) => {
@@ -352,7 +307,7 @@ fn eval_remote(args: &EvalArgs, url: &str, job: Job) -> Result<()> {
         }
     };
     let opening = Opening::new(template, prompt);
-    let limits = Limits::with_token_budget(args.max_tokens.unwrap_or(Limits::default().token_budget));
+    let limits = Limits::with_token_budget(args.episode.max_tokens.unwrap_or(Limits::default().token_budget));
     job.play(args.endpoint_model.clone(), url.to_owned(), &opening, &limits, Some(sampling), players)
 }
 
@@ -449,12 +404,10 @@ pub fn compare_runs(args: &CompareArgs) -> Result<()> {
 pub fn write_report(args: &ReportArgs) -> Result<()> {
     let runs = args.runs.iter().map(|folder| Run::read(folder)).collect::<Result<Vec<_>, _>>()?;
     if let Some(path) = &args.output {
-        let inputs: Vec<PathBuf> = args
-            .runs
-            .iter()
-            .flat_map(|run| ["config.json", "episodes.jsonl", "summary.json"].map(|name| run.join(name)))
-            .collect();
-        outputs::check(path, &inputs.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
+        let files = ["config.json", "episodes.jsonl", "summary.json"];
+        let inputs: Vec<PathBuf> =
+            args.runs.iter().flat_map(|run| files.map(|name| run.join(name))).collect();
+        outputs::check(path, &inputs)?;
         std::fs::write(path, report::html(&runs)?).map_err(Error::writing(path))?;
     }
     if args.markdown { print(&markdown::runs(&runs)) } else { Ok(()) }

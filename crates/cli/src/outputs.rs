@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 ///
 /// # Errors
 /// If it must not be written.
-pub fn check(out: &Path, inputs: &[&Path]) -> Result<()> {
+pub fn check(out: &Path, inputs: &[impl AsRef<Path>]) -> Result<()> {
     check_inputs(out, inputs)?;
     match beginning(out) {
         Some(head) if head.starts_with(b"SQLite format 3\0") => Err(lost(out, "a SQLite database")),
@@ -22,8 +22,8 @@ pub fn check(out: &Path, inputs: &[&Path]) -> Result<()> {
 ///
 /// # Errors
 /// If it must not be written.
-pub fn check_inputs(out: &Path, inputs: &[&Path]) -> Result<()> {
-    match inputs.iter().any(|input| is_same(out, input)) {
+pub fn check_inputs(out: &Path, inputs: &[impl AsRef<Path>]) -> Result<()> {
+    match inputs.iter().any(|input| is_same(out, input.as_ref())) {
         true => Err(lost(out, "among the files that are read")),
         false => Ok(()),
     }
@@ -100,7 +100,6 @@ mod tests {
         }
         // A journal that is not there yet.
         let beside = of_database(&at("base"));
-        let beside: Vec<&Path> = beside.iter().map(PathBuf::as_path).collect();
         assert!(check(&at("base-wal"), &beside).is_err());
     }
 }

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use glowworm_gguf::TensorType;
 use glowworm_model::reference::{Device, Model, cpu};
 use glowworm_train::grpo::{self, GrpoTrainer};
 use glowworm_train::lexicon::Split;
@@ -16,6 +15,7 @@ use glowworm_train::training::evaluate::{Evaluation, Questions, evaluate};
 use glowworm_train::training::{Rates, Schedule, Settings, Shape, Trainer, export};
 use serde_json::{Value, json};
 
+use crate::convert;
 use crate::error::{Error, Result};
 use crate::terminal::{note, print};
 
@@ -172,14 +172,7 @@ pub fn run(args: &TrainArgs) -> Result<()> {
             "there is nothing to do; give --steps, --grpo, --evaluate or --export".into(),
         ));
     }
-    let kinds = [TensorType::F32, TensorType::F16, TensorType::BF16, TensorType::Q8_0, TensorType::Q4_0];
-    let kind =
-        kinds.into_iter().find(|kind| kind.name().eq_ignore_ascii_case(&args.kind)).ok_or_else(|| {
-            Error::Usage(format!(
-                "{:?} is no type of a GGUF file's matrices; f32, f16, bf16, q8_0 or q4_0",
-                args.kind
-            ))
-        })?;
+    let kind = convert::type_called(&args.kind)?;
     if args.steps.is_none() && !args.run.join(checkpoint::FILE).exists() {
         return Err(no_model(&args.run));
     }

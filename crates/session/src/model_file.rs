@@ -47,6 +47,16 @@ impl ModelFile {
         Ok(Self { header, config, tokenizer, template, prompt })
     }
 
+    /// Bytes of the tensors that the engine reads: all but those of prediction blocks after the trunk.
+    pub fn weight_bytes(&self) -> u64 {
+        let trunk = glowworm_model::tensors::trunk(&self.config);
+        trunk
+            .iter()
+            .filter_map(|tensor| self.header.tensor(&tensor.name))
+            .map(|tensor| tensor.byte_len())
+            .sum()
+    }
+
     /// The model's name, where the file has one.
     pub fn name(&self) -> Option<&str> {
         text(&self.header.metadata, "general.name")

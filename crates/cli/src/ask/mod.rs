@@ -7,7 +7,7 @@ mod when;
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use glowworm_agent::{EpisodeConfig, SchemaMode, Trace};
@@ -32,12 +32,12 @@ use questions::{Asked, Questions};
 /// Whatever keeps all questions from being asked. A question without an answer is none, but exit code 1.
 pub fn run(args: &AskArgs) -> Result<ExitCode> {
     let mut questions = Questions::new(&args.questions, &args.evidence)?;
-    let settings = Settings::new(args)?;
+    let settings = Settings::new(&args.episode, args.seed)?;
     if let Some(path) = &args.save_trace {
         let mut inputs = outputs::of_database(&args.db);
         inputs.push(args.model.model.clone().into());
-        inputs.extend(args.prompt_file.clone());
-        outputs::check(path, &inputs.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
+        inputs.extend(args.episode.prompt_file.clone());
+        outputs::check(path, &inputs)?;
     }
     let located = locate(&args.model.model)?;
     let database = NativeDatabase::open(&args.db, NativeOptions::default())?;
@@ -49,7 +49,7 @@ pub fn run(args: &AskArgs) -> Result<ExitCode> {
     let mut traces = args.save_trace.as_deref().map(Traces::create).transpose()?;
 
     let mut loaded = load(&located, &settings)?;
-    let schema = (args.schema == Schema::Shown).then(|| schema_text(tools.catalog()));
+    let schema = (args.episode.schema == Schema::Shown).then(|| schema_text(tools.catalog()));
     let mode = if schema.is_some() { SchemaMode::Shown } else { SchemaMode::Withheld };
     let notices = loaded.opening.notices(mode);
     for notice in &notices {

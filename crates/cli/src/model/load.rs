@@ -11,7 +11,7 @@ use pollster::block_on;
 use super::decoder::AnyDecoder;
 use super::locate::{Located, Source};
 use super::prompt;
-use crate::args::{AskArgs, Device, DeviceArgs};
+use crate::args::{Device, DeviceArgs, EpisodeArgs};
 use crate::error::{Error, Result};
 use crate::numbers::grouped;
 use crate::progress::Bar;
@@ -47,11 +47,11 @@ pub struct Settings<'a> {
 }
 
 impl<'a> Settings<'a> {
-    /// The settings of `ask`, checked.
+    /// The settings that were given, checked.
     ///
     /// # Errors
     /// Numbers that no sampler can use.
-    pub fn new(args: &'a AskArgs) -> Result<Self> {
+    pub fn new(args: &'a EpisodeArgs, seed: u64) -> Result<Self> {
         if args.temperature.is_some_and(|value| !(value >= 0.0 && value.is_finite())) {
             return Err(Error::Usage("--temperature must be 0 or more".into()));
         }
@@ -68,12 +68,12 @@ impl<'a> Settings<'a> {
             temperature: args.temperature,
             top_p: args.top_p,
             top_k: args.top_k,
-            seed: args.seed,
+            seed,
         })
     }
 
-    fn sampling(&self, file: &ModelFile) -> Sampling {
-        let own = file.sampling();
+    /// How tokens are chosen, `own` being the model's own way.
+    pub fn sampling(&self, own: Sampling) -> Sampling {
         Sampling {
             temperature: self.temperature.unwrap_or(own.temperature),
             top_k: self.top_k.unwrap_or(own.top_k),
@@ -109,7 +109,7 @@ pub fn load(located: &Located, settings: &Settings<'_>) -> Result<Loaded> {
     let started = Instant::now();
     let (mut source, file) = located.open()?;
     let prompt = prompt::choose(settings.prompt_file, &file, located)?;
-    let sampling = settings.sampling(&file);
+    let sampling = settings.sampling(file.sampling());
     let longest = longest_context(&file.config);
     let limits = Limits::with_token_budget(settings.budget(longest));
     let (decoder, device) = load_decoder(located, &mut source, &file, settings.device, &limits)?;
@@ -156,9 +156,7 @@ fn load_decoder(
 /// # Errors
 /// A file that ends early or cannot be read, a shape that the kernels do not cover, no memory.
 pub fn load_engine(gpu: &Gpu, source: &mut Source, file: &ModelFile, options: LoadOptions) -> Result<Engine> {
-    let trunk = glowworm_model::tensors::trunk(&file.config);
-    let stored = trunk.iter().filter_map(|tensor| file.header.tensor(&tensor.name));
-    let total = stored.map(|tensor| tensor.byte_len()).sum();
+    let total = file.weight_bytes();
     let mut bar = Bar::new("loading", total);
     let mut progress = |read| bar.set(read, total);
     Ok(block_on(Engine::load(gpu, source, &file.header, &file.config, options, &mut progress))?)

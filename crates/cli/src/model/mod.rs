@@ -10,3 +10,4 @@ mod prompt;
 
 pub use load::{Loaded, Settings, load, load_engine, open_gpu};
 pub use locate::{Located, Source, locate};
+pub use prompt::read as read_prompt;

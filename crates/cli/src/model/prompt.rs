@@ -46,15 +46,12 @@ pub fn in_folder(folder: &Path) -> Option<PathBuf> {
     PROMPT_FILES.iter().map(|name| folder.join(name)).find(|path| path.is_file())
 }
 
-fn read(path: &Path) -> Result<Prompt> {
-    let length = std::fs::metadata(path).map_err(Error::reading(path))?.len();
-    if length > MAX_BYTES {
-        return Err(Error::Usage(format!(
-            "reading {}: {length} bytes are no prompt file; give sqale_agent.py or protocol.py",
-            path.display()
-        )));
-    }
-    // A device says that it has no length.
+/// The prompt of a file.
+///
+/// # Errors
+/// What cannot be read, is too long, or holds no prompt.
+pub fn read(path: &Path) -> Result<Prompt> {
+    // What a file says of its length is not believed: a device has none.
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(Error::reading(path))?;
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(Error::reading(path))?;

@@ -78,7 +78,7 @@ impl Session {
         let facts = facts(&file, &prompt, context, memory.total());
         let options =
             LoadOptions { context, batch, vocabulary: Some(file.tokenizer.len()), ..LoadOptions::default() };
-        let total = weight_bytes(&file).into();
+        let total = (file.weight_bytes() as f64).into();
         let mut told = |bytes: u64| {
             // The page's own progress line; a failure in it must not stop the loading.
             let _ = progress.call2(&JsValue::NULL, &(bytes as f64).into(), &total);
@@ -246,18 +246,6 @@ fn facts(file: &ModelFile, prompt: &Prompt, context: usize, memory: u64) -> Json
         "temperature": file.sampling().temperature,
         "prompt": { "kind": kind, "source": source },
     })
-}
-
-/// Bytes of the tensors that the engine reads: all but those of prediction blocks after the trunk.
-fn weight_bytes(file: &ModelFile) -> f64 {
-    let trunk = file.config.layers.len();
-    let read = file.header.tensors.iter().filter(|tensor| {
-        let mut parts = tensor.name.split('.');
-        let layer =
-            parts.next().filter(|part| *part == "blk").and_then(|_| parts.next()?.parse::<usize>().ok());
-        layer.is_none_or(|layer| layer < trunk)
-    });
-    read.map(|tensor| tensor.byte_len()).sum::<u64>() as f64
 }
 
 /// The type that most of the weights are stored in.
