@@ -18,7 +18,7 @@ import torch
 import torch.multiprocessing as mp
 from data import Stream
 from model import FAST, Config, Model, initialise
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
 
@@ -72,7 +72,10 @@ def worker(rank, a, flat, grads, totals, barrier):
     FAST["bf16"] = not a.f32
     model = Model(Config(vocab_size=Tokenizer.from_file(a.tokenizer).get_vocab_size(), **json.loads(a.config)))
     named, at, views = list(model.named_parameters()), 0, []
-    initialise(model, a.seed)
+    if a.weights:
+        model.load_state_dict({k: v.float() for k, v in load_file(a.weights).items()})
+    else:
+        initialise(model, a.seed)
     for _, p in named:
         n = p.numel()
         shared = flat[at:at + n].view(p.shape)
@@ -174,6 +177,7 @@ if __name__ == "__main__":
     A("--run", required=True, help="folder of logs, state and the latest model")
     A("--data", required=True, help="folder of shards")
     A("--tokenizer", required=True)
+    A("--weights", help="safetensors file to begin with, in place of the structured start; a run that goes on ignores it")
     A("--steps", type=int, required=True, help="train up to this step")
     A("--decay", type=int, default=0, help="how many of the last steps bring the rate down")
     A("--warmup", type=int, default=100)
