@@ -142,7 +142,7 @@ pub enum Error {
     },
     /// A tensor type that can be skipped but not computed with.
     #[error(
-        "{what} is of type {kind}, which cannot be used here; use a file of type F32, F16, BF16, Q8_0, Q4_0, Q4_K_M, Q5_K_M or Q6_K"
+        "{what} is of type {kind}, which cannot be used here; use a file of type F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL, IQ4_XS or Q2_K to Q6_K"
     )]
     UnsupportedType {
         /// Which tensor or operation.

@@ -125,7 +125,10 @@ impl TensorType {
     /// Whether this crate can dequantise and repack the type. Others are known by size only.
     pub fn is_supported(self) -> bool {
         use TensorType::*;
-        matches!(self, F32 | F16 | BF16 | Q8_0 | Q4_0 | Q4K | Q5K | Q6K)
+        let floats = matches!(self, F32 | F16 | BF16);
+        let of_32 = matches!(self, Q4_0 | Q4_1 | Q5_0 | Q5_1 | Q8_0 | IQ4_NL);
+        let of_256 = matches!(self, Q2K | Q3K | Q4K | Q5K | Q6K | IQ4_XS);
+        floats || of_32 || of_256
     }
 }
 

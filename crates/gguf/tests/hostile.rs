@@ -48,7 +48,7 @@ fn sample() -> Vec<u8> {
         tensor("token_embd.weight", &[64, 3], TensorType::Q8_0),
         tensor("blk.0.attn_norm.weight", &[64], TensorType::F32),
         tensor("blk.0.ffn_up.weight", &[256, 2], TensorType::Q4K),
-        tensor("blk.1.skipped", &[256], TensorType::IQ4_XS),
+        tensor("blk.1.skipped", &[256], TensorType::IQ3_XXS),
     ];
     let mut writer = Writer::new(Vec::new(), &metadata, declarations).unwrap();
     while let Some(tensor) = writer.current() {
@@ -122,7 +122,7 @@ fn what_was_written_is_read() {
     assert_eq!(range.start % 64, 0);
     // A type that cannot be computed with is only refused by whoever uses the tensor.
     let message = header.tensor("blk.1.skipped").unwrap().require_supported().unwrap_err().to_string();
-    assert!(message.contains("blk.1.skipped") && message.contains("IQ4_XS"), "{message}");
+    assert!(message.contains("blk.1.skipped") && message.contains("IQ3_XXS"), "{message}");
 }
 
 #[test]

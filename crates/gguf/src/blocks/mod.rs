@@ -5,15 +5,29 @@
 //! All blocks are made of bytes only, so that any slice of a file can be seen as blocks whatever its alignment.
 
 mod float;
+mod iq4_nl;
+mod iq4_xs;
 mod k;
+mod q2_k;
+mod q3_k;
 mod q4_0;
+mod q4_1;
 mod q4_k;
+mod q5_0;
+mod q5_1;
 mod q5_k;
 mod q6_k;
 mod q8_0;
 
+pub use iq4_nl::{BlockIQ4NL, CODEBOOK};
+pub use iq4_xs::BlockIQ4XS;
+pub use q2_k::BlockQ2K;
+pub use q3_k::BlockQ3K;
 pub use q4_0::BlockQ4_0;
+pub use q4_1::BlockQ4_1;
 pub use q4_k::BlockQ4K;
+pub use q5_0::BlockQ5_0;
+pub use q5_1::BlockQ5_1;
 pub use q5_k::BlockQ5K;
 pub use q6_k::BlockQ6K;
 pub use q8_0::BlockQ8_0;
@@ -106,6 +120,13 @@ pub fn dequantize(kind: TensorType, raw: &[u8], out: &mut [f32]) -> Result<(), E
         TensorType::BF16 => float::from_bf16(raw, out),
         TensorType::Q8_0 => dequantize_blocks::<32, BlockQ8_0>(raw, out),
         TensorType::Q4_0 => dequantize_blocks::<32, BlockQ4_0>(raw, out),
+        TensorType::Q4_1 => dequantize_blocks::<32, BlockQ4_1>(raw, out),
+        TensorType::Q5_0 => dequantize_blocks::<32, BlockQ5_0>(raw, out),
+        TensorType::Q5_1 => dequantize_blocks::<32, BlockQ5_1>(raw, out),
+        TensorType::IQ4_NL => dequantize_blocks::<32, BlockIQ4NL>(raw, out),
+        TensorType::IQ4_XS => dequantize_blocks::<256, BlockIQ4XS>(raw, out),
+        TensorType::Q2K => dequantize_blocks::<256, BlockQ2K>(raw, out),
+        TensorType::Q3K => dequantize_blocks::<256, BlockQ3K>(raw, out),
         TensorType::Q4K => dequantize_blocks::<256, BlockQ4K>(raw, out),
         TensorType::Q5K => dequantize_blocks::<256, BlockQ5K>(raw, out),
         TensorType::Q6K => dequantize_blocks::<256, BlockQ6K>(raw, out),
@@ -117,7 +138,7 @@ pub fn dequantize(kind: TensorType, raw: &[u8], out: &mut [f32]) -> Result<(), E
 /// Quantises whole blocks of weights and appends them to `raw`.
 ///
 /// F16, BF16, Q8_0 and Q4_0 round as llama.cpp's reference quantisers do, bit for bit. Q4_K and Q6_K are good enough to
-/// make test models, but search less than llama.cpp; there is no Q5_K.
+/// make test models, but search less than llama.cpp; there are no others.
 ///
 /// # Errors
 /// [`Error::UnsupportedType`] for a type without quantiser, [`Error::Length`] for a part of a block.
@@ -193,8 +214,8 @@ mod tests {
         let mut out = [0.0; 32];
         assert!(dequantize(TensorType::Q8_0, &[0; 33], &mut out).is_err());
         assert!(dequantize(TensorType::Q8_0, &[0; 68], &mut out).is_err());
-        let message = dequantize(TensorType::IQ4_XS, &[0; 136], &mut out).unwrap_err().to_string();
-        assert!(message.contains("IQ4_XS"), "{message}");
+        let message = dequantize(TensorType::IQ3_S, &[0; 110], &mut out).unwrap_err().to_string();
+        assert!(message.contains("IQ3_S") && message.contains("IQ4_XS"), "{message}");
         assert!(quantize(TensorType::Q4_0, &[0.0; 31], &mut Vec::new()).is_err());
         assert!(quantize(TensorType::Q5K, &[0.0; 256], &mut Vec::new()).is_err());
     }

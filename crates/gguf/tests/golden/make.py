@@ -26,14 +26,21 @@ def halfs(size):
 
 # Where each block has half-precision scales: random bytes would make infinities there.
 SCALES = {Type.Q8_0: [0], Type.Q4_0: [0], Type.Q4_K: [0, 2], Type.Q5_K: [0, 2], Type.Q6_K: [208]}
+MORE_SCALES = {Type.Q4_1: [0, 2], Type.Q5_0: [0], Type.Q5_1: [0, 2], Type.IQ4_NL: [0], Type.IQ4_XS: [0],
+               Type.Q2_K: [80, 82], Type.Q3_K: [108]}
 
-for kind, places in SCALES.items():
+
+def write_dequantized(kind, places):
     _, size = GGML_QUANT_SIZES[kind]
     blocks = rng.integers(0, 256, size=(BLOCKS, size), dtype=np.uint8)
     for place in places:
         blocks[:, place : place + 2] = halfs(BLOCKS)
     weights = dequantize(blocks, kind).astype("<f4")
     (FOLDER / f"dequantize_{kind.name.lower()}.bin").write_bytes(blocks.tobytes() + weights.tobytes())
+
+
+for kind, places in SCALES.items():
+    write_dequantized(kind, places)
 
 # Every magnitude that half precision knows, its borders, and ties to be rounded.
 special = np.array([0.0, -0.0, 65504.0, -65504.0, 65519.9, 6e-8, -2.9e-8, 6.1e-5, 1.0 + 2**-11, 1.0 + 3 * 2**-11,
@@ -51,3 +58,7 @@ blocks = np.concatenate([
 for kind, weights in [(Type.F16, floats), (Type.BF16, floats), (Type.Q8_0, blocks), (Type.Q4_0, blocks)]:
     made = quantize(weights, kind)
     (FOLDER / f"quantize_{kind.name.lower()}.bin").write_bytes(weights.astype("<f4").tobytes() + made.tobytes())
+
+# Last, so that the numbers drawn for the others stay what they were.
+for kind, places in MORE_SCALES.items():
+    write_dequantized(kind, places)

@@ -248,8 +248,8 @@ mod gguf {
         assert!(gone.contains("`blk.3.attn_q_norm.weight` is missing"), "{gone}");
         let odd = change("blk.0.ssm_a", &|tensor| tensor.dims = vec![3]);
         assert!(odd.contains("`blk.0.ssm_a` has dims [3] where [2]"), "{odd}");
-        let kind = change("token_embd.weight", &|tensor| tensor.kind = TensorType::IQ4_XS);
-        assert!(kind.contains("token_embd.weight") && kind.contains("IQ4_XS"), "{kind}");
+        let kind = change("token_embd.weight", &|tensor| tensor.kind = TensorType::IQ2_XS);
+        assert!(kind.contains("token_embd.weight") && kind.contains("IQ2_XS"), "{kind}");
         // A trailing dim of 1 is none.
         let mut header = original.clone();
         header.tensors.iter_mut().for_each(|tensor| tensor.dims.push(1));
