@@ -2,12 +2,16 @@
 //!
 //! The fixtures are tiny random Qwen3.5 models with the logits of transformers (f32) and of llama.cpp (f32, on the
 //! dequantised file). They live outside the repository; a test that needs them fails, with the path, where they are
-//! missing. The helpers depend on nothing of the program, so any crate's tests can use them.
+//! missing. The helpers depend on nothing of the program, so any crate's tests can use them; only the random blocks,
+//! which are behind the feature `random-model`, know the formats of weights.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use safetensors::{Dtype, SafeTensors};
+
+#[cfg(feature = "random-model")]
+pub mod random_blocks;
 
 /// Largest difference of a logit that counts as agreement. The two implementations themselves differ by 1e-4.
 pub const LOGIT_TOLERANCE: f32 = 1e-3;

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! cargo run --release -p glowworm-tests --features random-model --bin random_model -- \
-//!     OUT.gguf [--shape 2b|0.8b|4b|tiny] [--mix q4_k_m|q5_k_m|q4_0|q6_k|q8_0] [--seed N]
+//!     OUT.gguf [--shape 2b|0.8b|4b|tiny] [--mix q4_k_m|q5_k_m|q4_0|q6_k|q8_0|q2_k|q3_k|q5_0|iq4_nl|iq4_xs] [--seed N]
 //! ```
 //! The same arguments give the same file. Blocks are made as bytes, never quantised from floats: 1.3 GB take seconds.
 
@@ -16,11 +16,12 @@ use std::io::{BufReader, BufWriter, Read};
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use glowworm_gguf::blocks::{Half, quantize};
+use glowworm_gguf::blocks::quantize;
 use glowworm_gguf::write::Declaration;
 use glowworm_gguf::{Metadata, Strings, TensorInfo, TensorType, Writer};
 use glowworm_model::convert::architecture;
 use glowworm_model::{Config, tensors};
+use glowworm_tests::random_blocks::{Random, fill_blocks};
 use glowworm_tests::shared;
 use serde_json::Value;
 
@@ -85,14 +86,21 @@ struct Mix {
     file_type: u32,
 }
 
-const MIXES: [Mix; 5] = {
-    use TensorType::{Q4_0, Q4K, Q5K, Q6K, Q8_0};
+/// llama.cpp's, but for the last five: those are pure, to measure a type by itself, where llama.cpp gives some tensors more
+/// bits.
+const MIXES: [Mix; 10] = {
+    use TensorType::{IQ4_NL, IQ4_XS, Q2K, Q3K, Q4_0, Q4K, Q5_0, Q5K, Q6K, Q8_0};
     [
         Mix { name: "q4_k_m", base: Q4K, embedding: Q6K, better: Some(Q6K), file_type: 15 },
         Mix { name: "q5_k_m", base: Q5K, embedding: Q6K, better: Some(Q6K), file_type: 17 },
         Mix { name: "q4_0", base: Q4_0, embedding: Q6K, better: None, file_type: 2 },
         Mix { name: "q6_k", base: Q6K, embedding: Q6K, better: None, file_type: 18 },
         Mix { name: "q8_0", base: Q8_0, embedding: Q8_0, better: None, file_type: 7 },
+        Mix { name: "q2_k", base: Q2K, embedding: Q6K, better: None, file_type: 10 },
+        Mix { name: "q3_k", base: Q3K, embedding: Q6K, better: None, file_type: 11 },
+        Mix { name: "q5_0", base: Q5_0, embedding: Q6K, better: None, file_type: 8 },
+        Mix { name: "iq4_nl", base: IQ4_NL, embedding: Q6K, better: None, file_type: 25 },
+        Mix { name: "iq4_xs", base: IQ4_XS, embedding: Q6K, better: None, file_type: 30 },
     ]
 };
 
@@ -117,85 +125,6 @@ impl Mix {
 fn has_more_bits(layer: usize, layers: usize) -> bool {
     let eighth = layers / 8;
     layer < eighth || layer >= 7 * layers / 8 || (layer - eighth) % 3 == 2
-}
-
-/// Splitmix64: eight random bytes from a counter.
-struct Random(u64);
-
-impl Random {
-    fn new(seed: u64, name: &str) -> Self {
-        // FNV-1a of the name: each tensor has its own stream, whatever order they are written in.
-        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-        });
-        Random(seed ^ hash)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Uniform from 0 to 1.
-    fn unit(&mut self) -> f32 {
-        (self.next() >> 40) as f32 / (1u64 << 24) as f32
-    }
-
-    fn fill(&mut self, bytes: &mut [u8]) {
-        for chunk in bytes.chunks_mut(8) {
-            chunk.copy_from_slice(&self.next().to_le_bytes()[..chunk.len()]);
-        }
-    }
-}
-
-/// Random blocks whose weights have mean 0 and about the deviation asked for.
-fn fill_blocks(kind: TensorType, random: &mut Random, deviation: f32, raw: &mut [u8]) {
-    random.fill(raw);
-    // Uniform quants over n steps deviate by n / √12 of a step.
-    let deviation_of = |steps: f32| steps / 12f32.sqrt();
-    let half = |value: f32| Half::from_f32(value).to_bytes();
-    // Group scales of the K formats are between half of their range and all of it: 48 of 63 on average.
-    let middle = 48.0;
-    for block in raw.chunks_exact_mut(kind.block_bytes() as usize) {
-        match kind {
-            TensorType::Q8_0 => {
-                block[..2].copy_from_slice(&half(deviation / deviation_of(255.0)));
-                // −128 does not occur in files.
-                block[2..].iter_mut().filter(|quant| **quant == 0x80).for_each(|quant| *quant = 0);
-            }
-            TensorType::Q4_0 => {
-                // Quants reach from −8 to 7: a scale of either sign brings the mean to 0.
-                let d = deviation / deviation_of(16.0);
-                let sign = if block[0] & 1 == 0 { 1.0 } else { -1.0 };
-                block[..2].copy_from_slice(&half(sign * d));
-            }
-            TensorType::Q4K | TensorType::Q5K => {
-                let steps = if kind == TensorType::Q4K { 16.0 } else { 32.0 };
-                let d = deviation / deviation_of(steps) / middle;
-                block[..2].copy_from_slice(&half(d));
-                // With the minimum of a group equal to its scale, quants are centred by half their range.
-                block[2..4].copy_from_slice(&half(d * (steps - 1.0) / 2.0));
-                for group in 0..4 {
-                    let (first, second) = (32 | block[4 + group] & 31, 32 | block[8 + group] & 31);
-                    block[4 + group] = first | second >> 4 << 6;
-                    block[8 + group] = first | second >> 4 << 6;
-                    block[12 + group] = second & 15 | second << 4;
-                }
-            }
-            TensorType::Q6K => {
-                for scale in &mut block[192..208] {
-                    // From ±64 to ±127.
-                    let magnitude = 64 | *scale & 63;
-                    *scale = if *scale & 64 == 0 { magnitude } else { magnitude.wrapping_neg() };
-                }
-                block[208..].copy_from_slice(&half(deviation / deviation_of(64.0) / 96.0));
-            }
-            _ => {}
-        }
-    }
 }
 
 /// The small tensors, as in a freshly initialised model.
@@ -320,21 +249,22 @@ fn write_model(out: &Path, shape: &str, mix: Mix, seed: u64) -> Result<u64> {
 }
 
 fn main() -> Result<()> {
-    let usage = "usage: random_model OUT.gguf [--shape 2b|0.8b|4b|tiny] [--mix q4_k_m|q5_k_m|q4_0|q6_k|q8_0] [--seed N]";
+    let mixes = MIXES.map(|mix| mix.name).join("|");
+    let usage = format!("usage: random_model OUT.gguf [--shape 2b|0.8b|4b|tiny] [--mix {mixes}] [--seed N]");
     let (mut out, mut shape, mut mix, mut seed) = (None, "2b".to_owned(), "q4_k_m".to_owned(), 1);
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
-            "--shape" => shape = arguments.next().ok_or(usage)?.to_lowercase(),
-            "--mix" => mix = arguments.next().ok_or(usage)?.to_lowercase(),
-            "--seed" => seed = arguments.next().ok_or(usage)?.parse()?,
+            "--shape" => shape = arguments.next().ok_or(usage.as_str())?.to_lowercase(),
+            "--mix" => mix = arguments.next().ok_or(usage.as_str())?.to_lowercase(),
+            "--seed" => seed = arguments.next().ok_or(usage.as_str())?.parse()?,
             option if option.starts_with('-') => return Err(usage.into()),
             path if out.is_none() => out = Some(path.to_owned()),
             _ => return Err(usage.into()),
         }
     }
-    let out = out.ok_or(usage)?;
-    let mix = MIXES.into_iter().find(|one| one.name == mix).ok_or(usage)?;
+    let out = out.ok_or(usage.as_str())?;
+    let mix = MIXES.into_iter().find(|one| one.name == mix).ok_or(usage.as_str())?;
     let bytes = write_model(Path::new(&out), &shape, mix, seed)?;
     println!("{out}: {bytes} bytes");
     Ok(())
@@ -342,24 +272,9 @@ fn main() -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use glowworm_gguf::{Header, blocks};
+    use glowworm_gguf::Header;
 
     use super::*;
-
-    #[test]
-    fn blocks_have_the_deviation_asked_for() {
-        for kind in [TensorType::Q8_0, TensorType::Q4_0, TensorType::Q4K, TensorType::Q5K, TensorType::Q6K] {
-            let mut raw = vec![0; 200 * kind.block_bytes() as usize];
-            fill_blocks(kind, &mut Random::new(1, "x"), 0.02, &mut raw);
-            let mut weights = vec![0.0; 200 * kind.block_weights() as usize];
-            blocks::dequantize(kind, &raw, &mut weights).unwrap();
-            let count = weights.len() as f32;
-            let mean = weights.iter().sum::<f32>() / count;
-            let deviation = (weights.iter().map(|w| w * w).sum::<f32>() / count).sqrt();
-            assert!(mean.abs() < 1.2e-3, "{kind}: mean {mean}");
-            assert!((deviation / 0.02 - 1.0).abs() < 0.1, "{kind}: deviation {deviation}");
-        }
-    }
 
     #[test]
     fn the_mix_is_llama_cpps() {
