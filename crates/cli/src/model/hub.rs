@@ -15,8 +15,10 @@ use crate::progress::Download;
 use crate::terminal;
 
 /// Types to take where none is asked for, best first.
-const PREFERRED: [&str; 12] =
-    ["Q4_K_M", "Q5_K_M", "Q4_K_S", "Q5_K_S", "Q6_K", "Q8_0", "Q4_0", "BF16", "F16", "f16", "F32", "Q4_K_L"];
+const PREFERRED: [&str; 21] = [
+    "Q4_K_M", "Q5_K_M", "Q4_K_S", "Q5_K_S", "Q6_K", "Q8_0", "Q4_0", "BF16", "F16", "f16", "F32", "Q4_K_L",
+    "IQ4_XS", "IQ4_NL", "Q5_1", "Q5_0", "Q4_1", "Q3_K_L", "Q3_K_M", "Q3_K_S", "Q2_K",
+];
 /// Files of a checkpoint beside its weights; the first two must be there.
 const CHECKPOINT_FILES: [&str; 6] = [
     "config.json",
