@@ -35,7 +35,7 @@ pub use error::{Error, Result};
 pub use gpu::{Gpu, GpuOptions};
 pub use plan::Tuning;
 pub use sampling::Sampling;
-pub use self_test::self_test;
+pub use self_test::{self_test, self_test_of};
 #[cfg(not(target_arch = "wasm32"))]
 pub use source::FileSource;
 pub use source::{ByteSource, MemorySource};

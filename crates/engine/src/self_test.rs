@@ -36,8 +36,16 @@ const TOLERANCE: f32 = 1e-5;
 /// # Errors
 /// [`Error::WrongNumbers`] for the first that did not; what opening or running the kernels may say.
 pub async fn self_test(gpu: &Gpu) -> Result<Vec<&'static str>> {
-    let raw: Vec<Vec<u8>> = FORMATS.into_iter().map(bytes).collect::<Result<_>>()?;
-    let declarations = FORMATS.into_iter().map(|kind| Declaration {
+    self_test_of(gpu, &FORMATS, Tuning::Auto).await
+}
+
+/// The same for these formats, with the kernels laid out as `tuning` says.
+///
+/// # Errors
+/// As [`self_test`], and for a format that no shader reads.
+pub async fn self_test_of(gpu: &Gpu, formats: &[TensorType], tuning: Tuning) -> Result<Vec<&'static str>> {
+    let raw: Vec<Vec<u8>> = formats.iter().map(|kind| bytes(*kind)).collect::<Result<_>>()?;
+    let declarations = formats.iter().map(|&kind| Declaration {
         name: kind.name().to_owned(),
         dims: vec![WIDTH as u64, ROWS as u64],
         kind,
@@ -59,10 +67,10 @@ pub async fn self_test(gpu: &Gpu) -> Result<Vec<&'static str>> {
     let mut ignored = |_| {};
     let mut loader = Loader::new(gpu, &mut source, &header, &mut ignored);
     let mut pipelines = Pipelines::new(gpu);
-    let tuning = Tuning::Auto.for_gpu(gpu);
+    let tuning = tuning.for_gpu(gpu);
     let mut planner =
         Planner { gpu, pipelines: &mut pipelines, buffers: &buffers, tuning, eps: config.norm_eps };
-    for (kind, raw) in FORMATS.into_iter().zip(&raw) {
+    for (&kind, raw) in formats.iter().zip(&raw) {
         let mut weights = vec![0.0; ROWS * WIDTH];
         blocks::dequantize(kind, raw, &mut weights)?;
         let rows = |row: usize| &weights[row * WIDTH..][..WIDTH];
@@ -102,7 +110,7 @@ pub async fn self_test(gpu: &Gpu) -> Result<Vec<&'static str>> {
             }
         }
     }
-    Ok(FORMATS.into_iter().map(TensorType::name).collect())
+    Ok(formats.iter().map(|kind| kind.name()).collect())
 }
 
 /// A sum of products, and the sum of their sizes.
@@ -149,12 +157,26 @@ fn bytes(kind: TensorType) -> Result<Vec<u8>> {
         state >> 16
     };
     let mut raw = Vec::new();
-    if kind == TensorType::Q5K {
-        // It has no quantiser, and any bytes are a block once its two scales are small.
-        raw.resize_with(ROWS * WIDTH / 256 * 176, || next() as u8);
-        for block in raw.chunks_mut(176) {
-            block[..2].copy_from_slice(&half::f16::from_f32(0.002).to_le_bytes());
-            block[2..4].copy_from_slice(&half::f16::from_f32(0.03).to_le_bytes());
+    // Where a block has its scales and what they may be. Of these types any bytes are a block once its scales are
+    // small.
+    let scales: &[(usize, f32)] = match kind {
+        TensorType::Q4_1 => &[(0, 0.13), (2, -1.0)],
+        TensorType::Q5_0 => &[(0, 0.06)],
+        TensorType::Q5_1 => &[(0, 0.06), (2, -1.0)],
+        TensorType::IQ4_NL => &[(0, 0.008)],
+        TensorType::IQ4_XS => &[(0, 0.0003)],
+        TensorType::Q2K => &[(80, 0.04), (82, 0.06)],
+        TensorType::Q3K => &[(108, 0.008)],
+        TensorType::Q5K => &[(0, 0.002), (2, 0.03)],
+        _ => &[],
+    };
+    if !scales.is_empty() {
+        let block = kind.block_bytes() as usize;
+        raw.resize_with(ROWS * WIDTH / kind.block_weights() as usize * block, || next() as u8);
+        for block in raw.chunks_mut(block) {
+            for &(place, scale) in scales {
+                block[place..place + 2].copy_from_slice(&half::f16::from_f32(scale).to_le_bytes());
+            }
         }
         return Ok(raw);
     }

@@ -10,12 +10,19 @@ macro_rules! shader {
 }
 
 /// The weight formats by their GGUF names.
-pub const FORMATS: [(&str, &str); 8] = [
+pub const FORMATS: [(&str, &str); 15] = [
     ("F32", shader!("formats/f32")),
     ("F16", shader!("formats/f16")),
     ("BF16", shader!("formats/bf16")),
     ("Q8_0", shader!("formats/q8_0")),
     ("Q4_0", shader!("formats/q4_0")),
+    ("Q4_1", shader!("formats/q4_1")),
+    ("Q5_0", concat!(shader!("formats/fifth"), shader!("formats/q5_0"))),
+    ("Q5_1", concat!(shader!("formats/fifth"), shader!("formats/q5_1"))),
+    ("IQ4_NL", concat!(shader!("formats/codebook"), shader!("formats/iq4_nl"))),
+    ("IQ4_XS", concat!(shader!("formats/codebook"), shader!("formats/iq4_xs"))),
+    ("Q2_K", shader!("formats/q2_k")),
+    ("Q3_K", shader!("formats/q3_k")),
     ("Q4_K", shader!("formats/q4_k")),
     ("Q5_K", shader!("formats/q5_k")),
     ("Q6_K", shader!("formats/q6_k")),
