@@ -7,6 +7,10 @@ struct Control {
     flip: u32,        // which of the two convolution states is current (0 or 1)
     generated: u32,   // tokens sampled since the host last reset it
     limit: u32,       // sampling stops after so many tokens
-    advance: u32,     // tokens that the next sampling adds to the position: 0 right after a prefill, then 1
+    advance: u32,     // 0: the next sampling follows a prefill, whose tokens are in the position already; else 1
+    replay: u32,      // tokens of the last verify pass that turned out right; the delta nets have yet to commit them
+    draft_passes: u32, // verify passes that had drafted tokens to check, since the host last reset it
+    accepted: u32,    // drafted tokens that turned out right in them
+    start: u32,       // length of the sequence when sampling began
     reserved: u32,
 }

@@ -7,6 +7,11 @@
 // The output reads the updated state; since o = g · S_oldᵀ q̂ + (k̂ · q̂) · δ, one look at the old state serves both
 // products, and the norms of q and k come out of the same look.
 //
+// VERIFY: the tokens of the pass are guesses, of which the sampler will keep some. So the state after them is not kept;
+// instead `projections` remembers this pass's rows and those of the pass before, in the two halves that control.flip
+// tells apart, and the next pass begins with the control.replay tokens of the last one that turned out right. The state
+// after those is what is kept.
+//
 // Dispatch: (value heads, 1, 1) workgroups of WORKGROUP invocations, one workgroup a head. An invocation keeps
 // DK · DV / WORKGROUP numbers of one column of S in registers over all tokens of the pass: column local % DV, rows
 // from (local / DV) · PART. The convolution state is double-buffered by control.flip, because heads that share a
@@ -15,6 +20,7 @@
 override DK: u32 = 128u;
 override DV: u32 = 128u;
 override WORKGROUP: u32 = 256u;
+override VERIFY: bool = false;
 
 struct Shape {
     stride: u32,      // length of a row of the projections
@@ -24,9 +30,11 @@ struct Shape {
     key_heads: u32,
     value_heads: u32, // value head h uses key head h % key_heads (GGUF order)
     eps: f32,
+    half: u32,        // VERIFY: length of a half of the projections
 }
 
-@group(0) @binding(0) var<storage, read> projections: array<f32>;          // [tokens, stride]: q | k | v, z, b, a
+@group(0) @binding(0) var<storage, read> projections: array<f32>;          // [tokens, stride]: q | k | v, z, b, a;
+                                                                           // VERIFY: [2, tokens, stride]
 @group(0) @binding(1) var<storage, read> conv: array<vec4<f32>>;           // [channels]: 4 taps
 @group(0) @binding(2) var<storage, read> head_values: array<f32>;          // a_log [heads] | dt_bias [heads] | norm [DV]
 @group(0) @binding(3) var<storage, read_write> conv_state: array<f32>;     // [2, 3, channels]
@@ -49,10 +57,28 @@ fn sigmoid(x: f32) -> f32 { return 1.0 / (1.0 + exp(-x)); }
 fn silu(x: f32) -> f32 { return x / (1.0 + exp(-x)); }
 fn softplus(x: f32) -> f32 { return select(log(1.0 + exp(x)), x, x > 20.0); }
 
-// qkv of a channel at a token of this pass; tokens −3..−1 come from the convolution state.
+// Tokens are counted from the first that the kept state has not seen: VERIFY replays some before those of this pass.
+fn replayed() -> u32 {
+    if VERIFY {
+        return control.replay;
+    }
+    return 0u;
+}
+
+// Where the projections of a token start.
+fn row_of(token: u32) -> u32 {
+    if VERIFY {
+        let replay = control.replay;
+        let here = control.flip * shape.half + (token - replay) * shape.stride;
+        return select(here, (1u - control.flip) * shape.half + token * shape.stride, token < replay);
+    }
+    return token * shape.stride;
+}
+
+// qkv of a channel at a token; tokens −3..−1 come from the convolution state.
 fn tap(token: i32, channel: u32, channels: u32) -> f32 {
     if token >= 0 {
-        return projections[u32(token) * shape.stride + channel];
+        return projections[row_of(u32(token)) + channel];
     }
     return conv_state[(control.flip * 3u + u32(token + 3)) * channels + channel];
 }
@@ -64,9 +90,8 @@ fn convolve(token: u32, channel: u32, channels: u32) -> f32 {
         + w.z * tap(t - 1, channel, channels) + w.w * tap(t, channel, channels));
 }
 
-// Keep the last three inputs of a channel for the next pass.
-fn save_taps(channel: u32, channels: u32) {
-    let last = i32(control.count);
+// Keep the last three inputs of a channel before token `last` for the next pass.
+fn save_taps(last: i32, channel: u32, channels: u32) {
     for (var j = 0u; j < 3u; j++) {
         conv_state[((1u - control.flip) * 3u + j) * channels + channel] = tap(last - 3 + i32(j), channel, channels);
     }
@@ -98,7 +123,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let dt_bias = head_values[shape.value_heads + head];
     let norm = head_values[2u * shape.value_heads + c];
 
-    for (var t = 0u; t < control.count; t++) {
+    let replay = replayed();
+    let end = replay + control.count;
+    // The state that is kept is that before this token.
+    let kept = select(end, replay, VERIFY);
+    for (var t = 0u; t < end; t++) {
+        if VERIFY && t == kept {
+            for (var i = 0u; i < part; i++) {
+                state[state_first + i * DV] = column[i];
+            }
+        }
         for (var i = local; i < 2u * DK + DV; i += WORKGROUP) {
             if i < DK {
                 q[i] = convolve(t, q_first + i, channels);
@@ -127,7 +161,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             product += products[p * DV + c];
             square += norms[p * DV + c].xyz;
         }
-        let row = t * shape.stride;
+        let row = row_of(t);
         let k_root = inverseSqrt(square.x + L2_EPS);
         let q_root = inverseSqrt(square.y + L2_EPS) * inverseSqrt(f32(DK));
         let beta = sigmoid(projections[row + shape.b_first + head]);
@@ -149,22 +183,26 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             }
             let root = inverseSqrt(mean / f32(DV) + shape.eps);
             let z = projections[row + shape.z_first + head * DV + c];
-            y[(t * shape.value_heads + head) * DV + c] = output * root * norm * silu(z);
+            if t >= replay {
+                y[((t - replay) * shape.value_heads + head) * DV + c] = output * root * norm * silu(z);
+            }
         }
         // The next token's writes to q, k, v come after every read of them: the barrier above this point.
         // `outputs` is written again only after two more barriers.
     }
 
-    for (var i = 0u; i < part; i++) {
-        state[state_first + i * DV] = column[i];
+    if kept == end {
+        for (var i = 0u; i < part; i++) {
+            state[state_first + i * DV] = column[i];
+        }
     }
     if head < shape.key_heads {
         for (var i = local; i < DK; i += WORKGROUP) {
-            save_taps(q_first + i, channels);
-            save_taps(k_first + i, channels);
+            save_taps(i32(kept), q_first + i, channels);
+            save_taps(i32(kept), k_first + i, channels);
         }
     }
     for (var i = local; i < DV; i += WORKGROUP) {
-        save_taps(v_first + i, channels);
+        save_taps(i32(kept), v_first + i, channels);
     }
 }

@@ -1,37 +1,42 @@
-// Matrix-vector product of decoding for software adapters, one token:
-//     y[first + r] = Σ_k W[r, k] · x'[k]
+// Matrix-vector product of decoding for software adapters, for one token or, in a verify pass, for up to four:
+//     y[t, first + r] = Σ_k W[r, k] · x'[t, k]
 // NORM:      x' = x · norm · rsqrt(mean(x²) + eps), else x' = x. The root is a common factor of all products, so it
 //            is applied once at the end and the input is read only once.
 // FINISH 0:  store;  1: add to what y holds (the residual stream);
 //        2:  the matrix holds gate rows [0, rows) and up rows [rows, 2·rows); y = silu(gate) · up.
+// TOKENS 4 does for each token exactly what TOKENS 1 does, in the same order, so both give the same bits.
 //
 // A software adapter runs an invocation as a lane of a vector register, and a load is a loop over the lanes, even where
 // all of them read the same word. So an invocation takes four rows of the matrix (two of the result under FINISH 2)
-// with each word of x. The input passes through workgroup memory in tiles of 2,048 numbers.
+// with each word of x. The inputs pass through workgroup memory in tiles of 2,048 numbers.
 //
 // Dispatch: (ceil(rows / (4 · WORKGROUP)), 1, 1) workgroups, under FINISH 2 ceil(rows / (2 · WORKGROUP)).
 // Burn twin: `Linear` (and `RmsNorm`, `Mlp`) of the reference.
 override WORKGROUP: u32 = 32u;
 override NORM: bool = false;
 override FINISH: u32 = 0u;
+override TOKENS: u32 = 1u;
+override SQUARES: u32 = TOKENS * WORKGROUP;
+override TILE_ITEMS: u32 = 64u / TOKENS; // of each token
 
 struct Shape {
     items: u32,      // K / 32
     rows: u32,       // rows of the result in this matrix
-    first: u32,      // where the result starts in y
-    last_token: u32, // not zero: x is the row of the pass's last token, else row 0
+    first: u32,      // where the result starts in a row of y
+    last_token: u32, // not zero: x is the row of the pass's last token, else it starts at row 0
     eps: f32,
+    stride: u32,     // length of a row of y
+    half: u32,       // y has two halves of so many numbers, of which control.flip names the one to write; 0: it has not
 }
 
 @group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;     // [tokens, K / 4]
 @group(0) @binding(3) var<storage, read> norm: array<vec4<f32>>;  // [K / 4], NORM only
-@group(0) @binding(4) var<storage, read_write> y: array<f32>;
+@group(0) @binding(4) var<storage, read_write> y: array<f32>;     // [tokens, stride]
 @group(0) @binding(5) var<uniform> shape: Shape;
 @group(0) @binding(6) var<uniform> control: Control;
 
-const TILE_ITEMS: u32 = 64u;
-var<workgroup> tile: array<vec4<f32>, 512>; // TILE_ITEMS · 8
-var<workgroup> squares: array<f32, WORKGROUP>;
+var<workgroup> tile: array<vec4<f32>, 512>;     // [TOKENS, TILE_ITEMS · 8]
+var<workgroup> squares: array<f32, SQUARES>;    // [TOKENS, WORKGROUP]
 
 // The numbers of x that an item's weights are multiplied by.
 struct Input {
@@ -40,9 +45,9 @@ struct Input {
     sum_a: vec4<f32>, sum_b: vec4<f32>,
 }
 
-fn load_input(item: u32, tile_first: u32) -> Input {
-    let a = run_a(item) - tile_first;
-    let b = run_b(item) - tile_first;
+fn load_input(item: u32, tile_first: u32, token: u32) -> Input {
+    let a = run_a(item) - tile_first + token * TILE_ITEMS * 8u;
+    let b = run_b(item) - tile_first + token * TILE_ITEMS * 8u;
     let a0 = tile[a]; let a1 = tile[a + 1u]; let a2 = tile[a + 2u]; let a3 = tile[a + 3u];
     let b0 = tile[b]; let b1 = tile[b + 1u]; let b2 = tile[b + 2u]; let b3 = tile[b + 3u];
     return Input(a0, a1, a2, a3, b0, b1, b2, b3, a0 + a1 + a2 + a3, b0 + b1 + b2 + b3);
@@ -55,20 +60,47 @@ fn product(w: Item, v: Input) -> f32 {
     return all.x + all.y + all.z + all.w;
 }
 
-fn store(row: u32, value: f32) {
+// The products of four rows' items with one token's numbers.
+fn products(w0: Item, w1: Item, w2: Item, w3: Item, v: Input) -> vec4<f32> {
+    return vec4<f32>(product(w0, v), product(w1, v), product(w2, v), product(w3, v));
+}
+
+fn store(out: u32, row: u32, value: f32) {
     if row >= shape.rows {
         return;
     }
     if FINISH == 1u {
-        y[shape.first + row] += value;
+        y[out + row] += value;
     } else {
-        y[shape.first + row] = value;
+        y[out + row] = value;
     }
 }
 
-fn store_gated(row: u32, gate: f32, up: f32) {
+fn store_gated(out: u32, row: u32, gate: f32, up: f32) {
     if row < shape.rows {
-        y[shape.first + row] = gate / (1.0 + exp(-gate)) * up;
+        y[out + row] = gate / (1.0 + exp(-gate)) * up;
+    }
+}
+
+// Finishes a token's products with the matrix's four rows.
+fn finish(token: u32, row: u32, products: vec4<f32>) {
+    var sums = products;
+    if NORM {
+        var square = 0.0;
+        for (var i = 0u; i < WORKGROUP; i++) {
+            square += squares[token * WORKGROUP + i];
+        }
+        sums *= inverseSqrt(square / f32(shape.items * 32u) + shape.eps);
+    }
+    let out = control.flip * shape.half + token * shape.stride + shape.first;
+    if FINISH == 2u {
+        store_gated(out, row, sums.x, sums.z);
+        store_gated(out, row + 1u, sums.y, sums.w);
+    } else {
+        store(out, row, sums.x);
+        store(out, row + 1u, sums.y);
+        store(out, row + 2u, sums.z);
+        store(out, row + 3u, sums.w);
     }
 }
 
@@ -85,50 +117,57 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let row2 = select(min(row + 2u, last), shape.rows + row0, FINISH == 2u);
     let row3 = select(min(row + 3u, last), shape.rows + row1, FINISH == 2u);
     let words = shape.items * 8u;
+    let tokens = min(control.count, TOKENS);
     let x_first = select(0u, (control.count - 1u) * words, shape.last_token != 0u);
 
-    var sums = vec4<f32>();
-    var square = 0.0;
+    var sums0 = vec4<f32>();
+    var sums1 = vec4<f32>();
+    var sums2 = vec4<f32>();
+    var sums3 = vec4<f32>();
+    var square = vec4<f32>();
     for (var item_first = 0u; item_first < shape.items; item_first += TILE_ITEMS) {
         let tile_first = item_first * 8u;
         let tile_words = min(TILE_ITEMS * 8u, words - tile_first);
         workgroupBarrier();
-        for (var i = local; i < tile_words; i += WORKGROUP) {
-            var v = x[x_first + tile_first + i];
-            if NORM {
-                square += dot(v, v);
-                v *= norm[tile_first + i];
+        for (var t = 0u; t < TOKENS; t++) {
+            if t >= tokens {
+                break;
             }
-            tile[i] = v;
+            for (var i = local; i < tile_words; i += WORKGROUP) {
+                var v = x[x_first + t * words + tile_first + i];
+                if NORM {
+                    square[t] += dot(v, v);
+                    v *= norm[tile_first + i];
+                }
+                tile[t * TILE_ITEMS * 8u + i] = v;
+            }
         }
         workgroupBarrier();
         let item_end = min(item_first + TILE_ITEMS, shape.items);
         for (var item = item_first; item < item_end; item++) {
-            let v = load_input(item, tile_first);
-            sums += vec4<f32>(
-                product(load_item(row0, item), v),
-                product(load_item(row1, item), v),
-                product(load_item(row2, item), v),
-                product(load_item(row3, item), v));
+            let w0 = load_item(row0, item);
+            let w1 = load_item(row1, item);
+            let w2 = load_item(row2, item);
+            let w3 = load_item(row3, item);
+            sums0 += products(w0, w1, w2, w3, load_input(item, tile_first, 0u));
+            if TOKENS > 1u && tokens > 1u {
+                sums1 += products(w0, w1, w2, w3, load_input(item, tile_first, 1u));
+                sums2 += products(w0, w1, w2, w3, load_input(item, tile_first, 2u));
+                sums3 += products(w0, w1, w2, w3, load_input(item, tile_first, 3u));
+            }
         }
     }
 
     if NORM {
-        squares[local] = square;
-        workgroupBarrier();
-        square = 0.0;
-        for (var i = 0u; i < WORKGROUP; i++) {
-            square += squares[i];
+        for (var t = 0u; t < TOKENS; t++) {
+            squares[t * WORKGROUP + local] = square[t];
         }
-        sums *= inverseSqrt(square / f32(shape.items * 32u) + shape.eps);
+        workgroupBarrier();
     }
-    if FINISH == 2u {
-        store_gated(row, sums.x, sums.z);
-        store_gated(row + 1u, sums.y, sums.w);
-    } else {
-        store(row, sums.x);
-        store(row + 1u, sums.y);
-        store(row + 2u, sums.z);
-        store(row + 3u, sums.w);
+    finish(0u, row, sums0);
+    if TOKENS > 1u {
+        if tokens > 1u { finish(1u, row, sums1); }
+        if tokens > 2u { finish(2u, row, sums2); }
+        if tokens > 3u { finish(3u, row, sums3); }
     }
 }

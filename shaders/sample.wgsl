@@ -1,4 +1,6 @@
-// The next token from the logits, and the step to the next position.
+// The next token from the logits, and the step to the next position. After a verify pass (VERIFY) there are logits after
+// each of its tokens: the token drawn after the first is kept, and as long as the one drawn is the one that was drafted,
+// the next is too. What is drawn depends only on the logits and on the number of the token, so drafts never change it.
 //     temperature 0: the largest logit, the lowest id among equals.
 //     else: logits / temperature; keep those not below the top_k-th largest (0: all); softmax; of these keep the
 //     most likely whose more likely ones hold less than top_p together; draw one by the Gumbel-max trick: the largest
@@ -13,14 +15,16 @@ struct Sampling {
     top_p: f32,        // 1: off
     seed: u32,
     stop_count: u32,
-    reserved_a: u32,
-    reserved_b: u32,
+    reserved: u32,
+    stride: u32,       // length of a row of logits
     stops: array<vec4<u32>, 2>, // up to 8 stop tokens
 }
 
-@group(0) @binding(0) var<storage, read> logits: array<f32>;           // [vocabulary]
-@group(0) @binding(1) var<storage, read_write> ids: array<u32>;        // the next pass's input
-@group(0) @binding(2) var<storage, read_write> generated: array<u32>;  // every token sampled since the host's reset
+override VERIFY: bool = false;
+
+@group(0) @binding(0) var<storage, read> all_logits: array<f32>;       // [tokens, stride]
+@group(0) @binding(1) var<storage, read_write> ids: array<u32>;        // this pass's input, then the next one's
+@group(0) @binding(2) var<storage, read_write> sequence: array<u32>;   // [context]: what was read and what was sampled
 @group(0) @binding(3) var<storage, read_write> control: Control;
 @group(0) @binding(4) var<uniform> sampling: Sampling;
 
@@ -36,7 +40,11 @@ var<workgroup> values: array<f32, SIZE>;
 var<workgroup> tokens: array<u32, SIZE>;
 var<workgroup> chosen_bin: u32;
 var<workgroup> chosen_above: u32;
-var<workgroup> is_stopped: u32;
+var<workgroup> row_count: u32; // rows of logits to look at; 0: generation is over
+var<workgroup> goes_on: u32;
+
+// A row of logits is numbered as the tokens sampled in this pass.
+fn logit(row: u32, token: u32) -> f32 { return all_logits[row * sampling.stride + token]; }
 
 // Floats as integers in the same order.
 fn order_key(value: f32) -> u32 {
@@ -51,8 +59,8 @@ fn hash(value: u32) -> u32 {
     return (word >> 22u) ^ word;
 }
 
-fn gumbel(token: u32) -> f32 {
-    let bits = hash(hash(hash(sampling.seed) + control.generated) + token) >> 9u;
+fn gumbel(row: u32, token: u32) -> f32 {
+    let bits = hash(hash(hash(sampling.seed) + control.generated + row) + token) >> 9u;
     let uniform_value = (f32(bits) + 0.5) * (1.0 / 8388608.0);
     return -log(-log(uniform_value));
 }
@@ -89,7 +97,7 @@ fn reduce_sum(local: u32, value: f32) -> f32 {
 }
 
 // The order key of the top_k-th largest logit, by four passes over the logits of 8 bits each.
-fn select_key(local: u32) -> u32 {
+fn select_key(row: u32, local: u32) -> u32 {
     var prefix = 0u;
     var wanted = sampling.top_k;
     for (var pass_number = 0u; pass_number < 4u; pass_number++) {
@@ -97,7 +105,7 @@ fn select_key(local: u32) -> u32 {
         atomicStore(&histogram[local], 0u);
         workgroupBarrier();
         for (var i = local; i < sampling.vocab; i += SIZE) {
-            let key = order_key(logits[i]);
+            let key = order_key(logit(row, i));
             // In the first pass every key counts; later only those that share the bits found so far.
             if pass_number == 0u || (key >> ((shift + 8u) & 31u)) == prefix {
                 atomicAdd(&histogram[(key >> shift) & 255u], 1u);
@@ -122,7 +130,7 @@ fn select_key(local: u32) -> u32 {
 }
 
 // Sampling among at most SIZE survivors, sorted.
-fn choose_from_list(local: u32, count: u32) -> u32 {
+fn choose_from_list(row: u32, local: u32, count: u32) -> u32 {
     // Sort by rank: the number of survivors that come before this one.
     if local < count {
         var rank = 0u;
@@ -147,20 +155,20 @@ fn choose_from_list(local: u32, count: u32) -> u32 {
         }
         token = sorted_ids[local];
         if local == 0u || before < sampling.top_p * total {
-            value = sorted_values[local] / sampling.temperature + gumbel(token);
+            value = sorted_values[local] / sampling.temperature + gumbel(row, token);
         }
     }
     return reduce_best(local, value, token);
 }
 
 // Sampling among any number of survivors, those with key >= lowest_key.
-fn choose_by_scan(local: u32, lowest_key: u32, highest: f32) -> u32 {
+fn choose_by_scan(row: u32, local: u32, lowest_key: u32, highest: f32) -> u32 {
     var cut = lowest_key;
     if sampling.top_p < 1.0 {
         var mass = 0.0;
         for (var i = local; i < sampling.vocab; i += SIZE) {
-            if order_key(logits[i]) >= lowest_key {
-                mass += exp((logits[i] - highest) / sampling.temperature);
+            if order_key(logit(row, i)) >= lowest_key {
+                mass += exp((logit(row, i) - highest) / sampling.temperature);
             }
         }
         let wanted = sampling.top_p * reduce_sum(local, mass);
@@ -171,8 +179,8 @@ fn choose_by_scan(local: u32, lowest_key: u32, highest: f32) -> u32 {
             let middle = low + (high - low) / 2u;
             var above = 0.0;
             for (var i = local; i < sampling.vocab; i += SIZE) {
-                if order_key(logits[i]) > middle {
-                    above += exp((logits[i] - highest) / sampling.temperature);
+                if order_key(logit(row, i)) > middle {
+                    above += exp((logit(row, i) - highest) / sampling.temperature);
                 }
             }
             if reduce_sum(local, above) < wanted {
@@ -186,8 +194,8 @@ fn choose_by_scan(local: u32, lowest_key: u32, highest: f32) -> u32 {
     var value = LOWEST;
     var token = 0u;
     for (var i = local; i < sampling.vocab; i += SIZE) {
-        if order_key(logits[i]) >= cut {
-            let candidate = logits[i] / sampling.temperature + gumbel(i);
+        if order_key(logit(row, i)) >= cut {
+            let candidate = logit(row, i) / sampling.temperature + gumbel(row, i);
             if better(candidate, i, value, token) {
                 value = candidate;
                 token = i;
@@ -197,68 +205,102 @@ fn choose_by_scan(local: u32, lowest_key: u32, highest: f32) -> u32 {
     return reduce_best(local, value, token);
 }
 
-@compute @workgroup_size(SIZE)
-fn main(@builtin(local_invocation_index) local: u32) {
-    if local == 0u {
-        is_stopped = control.stopped;
-    }
-    if workgroupUniformLoad(&is_stopped) != 0u {
-        return;
-    }
+// One token from the present row of logits.
+fn choose(row: u32, local: u32) -> u32 {
     var value = LOWEST;
     var token = 0u;
     for (var i = local; i < sampling.vocab; i += SIZE) {
-        if better(logits[i], i, value, token) {
-            value = logits[i];
+        if better(logit(row, i), i, value, token) {
+            value = logit(row, i);
             token = i;
         }
     }
-    var choice = reduce_best(local, value, token);
-    if sampling.temperature > 0.0 && sampling.top_k != 1u {
-        let highest = logits[choice];
-        var lowest_key = 0u;
-        var count = sampling.vocab;
-        if sampling.top_k > 0u && sampling.top_k < sampling.vocab {
-            lowest_key = select_key(local);
-            if local == 0u {
-                atomicStore(&list_count, 0u);
-            }
-            workgroupBarrier();
-            for (var i = local; i < sampling.vocab; i += SIZE) {
-                if order_key(logits[i]) >= lowest_key {
-                    let slot = atomicAdd(&list_count, 1u);
-                    if slot < SIZE {
-                        list_ids[slot] = i;
-                        list_values[slot] = logits[i];
-                    }
+    let likeliest = reduce_best(local, value, token);
+    if sampling.temperature == 0.0 || sampling.top_k == 1u {
+        return likeliest;
+    }
+    var lowest_key = 0u;
+    var count = sampling.vocab;
+    if sampling.top_k > 0u && sampling.top_k < sampling.vocab {
+        lowest_key = select_key(row, local);
+        if local == 0u {
+            atomicStore(&list_count, 0u);
+        }
+        workgroupBarrier();
+        for (var i = local; i < sampling.vocab; i += SIZE) {
+            if order_key(logit(row, i)) >= lowest_key {
+                let slot = atomicAdd(&list_count, 1u);
+                if slot < SIZE {
+                    list_ids[slot] = i;
+                    list_values[slot] = logit(row, i);
                 }
             }
-            workgroupBarrier();
-            if local == 0u {
-                chosen_above = atomicLoad(&list_count);
-            }
-            count = workgroupUniformLoad(&chosen_above);
         }
-        if count <= SIZE && lowest_key > 0u {
-            choice = choose_from_list(local, count);
-        } else {
-            choice = choose_by_scan(local, lowest_key, highest);
+        workgroupBarrier();
+        if local == 0u {
+            chosen_above = atomicLoad(&list_count);
+        }
+        count = workgroupUniformLoad(&chosen_above);
+    }
+    if count <= SIZE && lowest_key > 0u {
+        return choose_from_list(row, local, count);
+    }
+    return choose_by_scan(row, local, lowest_key, logit(row, likeliest));
+}
+
+// Whether sampling ends with `token`, the `count`th.
+fn is_last(token: u32, count: u32) -> bool {
+    var last = count >= control.limit;
+    for (var i = 0u; i < sampling.stop_count; i++) {
+        last = last || sampling.stops[i / 4u][i % 4u] == token;
+    }
+    return last;
+}
+
+@compute @workgroup_size(SIZE)
+fn main(@builtin(local_invocation_index) local: u32) {
+    if local == 0u {
+        // After a prefill there is only its last token's row.
+        row_count = select(1u, control.count, VERIFY && control.advance != 0u);
+        if control.stopped != 0u {
+            row_count = 0u;
+        }
+    }
+    let rows = workgroupUniformLoad(&row_count);
+    if rows == 0u {
+        return;
+    }
+    var choice = 0u;
+    var row = 0u;
+    for (; row < rows; row++) {
+        choice = choose(row, local);
+        if local == 0u {
+            let count = control.generated + row + 1u;
+            sequence[control.start + count - 1u] = choice;
+            let ends = is_last(choice, count);
+            if ends {
+                control.stopped = 1u;
+            }
+            goes_on = select(0u, 1u, !ends && row + 1u < rows && ids[row + 1u] == choice);
+        }
+        if workgroupUniformLoad(&goes_on) == 0u {
+            break;
         }
     }
     if local == 0u {
-        generated[control.generated] = choice;
-        ids[0] = choice;
-        control.generated += 1u;
-        control.position += control.advance;
+        let sampled = row + 1u;
+        // The pass's tokens that were right: its first and the drafts that were drawn.
+        let read = sampled * control.advance;
+        control.generated += sampled;
+        control.position += read;
         control.flip ^= control.advance;
+        if VERIFY {
+            control.replay = read;
+            control.draft_passes += select(0u, 1u, rows > 1u);
+            control.accepted += sampled - 1u;
+        }
         control.advance = 1u;
         control.count = 1u;
-        var stop = control.generated >= control.limit;
-        for (var i = 0u; i < sampling.stop_count; i++) {
-            stop = stop || sampling.stops[i / 4u][i % 4u] == choice;
-        }
-        if stop {
-            control.stopped = 1u;
-        }
+        ids[0] = choice;
     }
 }

@@ -92,7 +92,8 @@ fn a_converted_file_on_disk_loads_and_generates() {
         .expect("the checkpoint converts");
     let mut engine = load(&gpu(), &mut FileSource::open(&path).expect("the file opens"));
     block_on(engine.append(&fixture.prompt(7))).expect("append");
-    let options = GenerateOptions { max_tokens: 8, sampling: Sampling::GREEDY, stop_tokens: &[] };
+    let options =
+        GenerateOptions { max_tokens: 8, sampling: Sampling::GREEDY, stop_tokens: &[], drafts: false };
     let generated = block_on(engine.generate(&options, |_| ControlFlow::Continue(()))).expect("generate");
     assert_eq!(generated.tokens.len(), 8);
 }

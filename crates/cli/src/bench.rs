@@ -188,7 +188,8 @@ fn measure(engine: &mut Engine, prompt: &[u32], generate: usize) -> Result<Run> 
     block_on(engine.logits())?;
     let prefill = started.elapsed();
     let after = engine.counters();
-    let options = GenerateOptions { max_tokens: generate, sampling: Sampling::GREEDY, stop_tokens: &[] };
+    let options =
+        GenerateOptions { max_tokens: generate, sampling: Sampling::GREEDY, stop_tokens: &[], drafts: false };
     let started = Instant::now();
     block_on(engine.generate(&options, |_| ControlFlow::Continue(())))?;
     Ok(Run {

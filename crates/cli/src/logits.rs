@@ -56,7 +56,12 @@ fn on_gpu(args: &LogitsArgs, source: &mut Source, file: &ModelFile) -> Result<Co
     let options = LoadOptions { context, vocabulary: Some(file.tokenizer.len()), ..LoadOptions::default() };
     let mut engine = load_engine(&gpu, source, file, options)?;
     let logits = block_on(engine.append_with_logits(&args.ids))?;
-    let options = GenerateOptions { max_tokens: args.generate, sampling: Sampling::GREEDY, stop_tokens: &[] };
+    let options = GenerateOptions {
+        max_tokens: args.generate,
+        sampling: Sampling::GREEDY,
+        stop_tokens: &[],
+        drafts: false,
+    };
     let generated = block_on(engine.generate(&options, |_| std::ops::ControlFlow::Continue(())))?;
     Ok(Computed { logits, greedy: generated.tokens })
 }

@@ -56,7 +56,8 @@ async fn run(path: &std::path::Path, adapter: Option<String>) -> Result<(), Box<
     engine.append(&prompt).await?;
     engine.logits().await?;
     println!("prompt of {}: {:.2?}", prompt.len(), started.elapsed());
-    let options = GenerateOptions { max_tokens: 6, sampling: Sampling::GREEDY, stop_tokens: &[] };
+    let options =
+        GenerateOptions { max_tokens: 6, sampling: Sampling::GREEDY, stop_tokens: &[], drafts: false };
     let started = Instant::now();
     let generated = engine.generate(&options, |_| ControlFlow::Continue(())).await?;
     println!("{} tokens: {:.2?}", generated.tokens.len(), started.elapsed());

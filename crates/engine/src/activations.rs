@@ -17,6 +17,10 @@ pub(crate) struct Control {
     pub(crate) generated: u32,
     pub(crate) limit: u32,
     pub(crate) advance: u32,
+    pub(crate) replay: u32,
+    pub(crate) draft_passes: u32,
+    pub(crate) accepted: u32,
+    pub(crate) start: u32,
     pub(crate) reserved: u32,
 }
 
@@ -37,12 +41,12 @@ pub(crate) struct Activations {
     pub(crate) gate_up: wgpu::Buffer,
     /// silu(gate) · up: [tokens, intermediate].
     pub(crate) inner: wgpu::Buffer,
-    /// Logits of one position: [vocabulary].
+    /// Logits of the tokens of a verify pass, or of one token: [`VERIFY_TOKENS` or 1, vocabulary].
     pub(crate) logits: wgpu::Buffer,
     /// Input tokens: [batch] u32.
     pub(crate) ids: wgpu::Buffer,
-    /// Sampled tokens: [context] u32.
-    pub(crate) generated: wgpu::Buffer,
+    /// The sequence, sampled tokens included: [context] u32.
+    pub(crate) sequence: wgpu::Buffer,
     /// [`Control`].
     pub(crate) control: wgpu::Buffer,
     /// Bound where a kernel's variant has no use for a binding.
@@ -60,8 +64,15 @@ impl Activations {
         2 * config.query_width() + 2 * config.kv_width()
     }
 
-    /// Allocates the buffers for passes of up to `batch` tokens in a context of `context`.
-    pub(crate) async fn new(gpu: &Gpu, config: &Config, batch: usize, context: usize) -> Result<Self> {
+    /// Allocates the buffers for passes of up to `batch` tokens in a context of `context`, with logits of up to
+    /// `logit_rows` tokens.
+    pub(crate) async fn new(
+        gpu: &Gpu,
+        config: &Config,
+        batch: usize,
+        context: usize,
+        logit_rows: usize,
+    ) -> Result<Self> {
         let base = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
         let rows = |label: &str, width: usize| gpu.buffer(label, (4 * batch * width) as u64, base);
         let one = |label: &str, length: usize| gpu.buffer(label, 4 * length as u64, base);
@@ -74,9 +85,9 @@ impl Activations {
             mixed: rows("mixed", config.linear_value_width().max(config.query_width())),
             gate_up: rows("gate_up", 2 * config.intermediate),
             inner: rows("inner", config.intermediate),
-            logits: one("logits", config.vocab_size),
+            logits: one("logits", logit_rows * config.vocab_size),
             ids: one("ids", batch),
-            generated: one("generated", context),
+            sequence: one("sequence", context),
             control: gpu.buffer("control", size_of::<Control>() as u64, base | wgpu::BufferUsages::UNIFORM),
             unused: one("unused", 4),
         })

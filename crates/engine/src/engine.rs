@@ -1,6 +1,5 @@
-//! The engine: a loaded model, the sequence it has read, and the two things one can do with it, append and generate.
-
-use std::ops::ControlFlow;
+//! The engine: a loaded model and the sequence it has read, which grows by appending and by generating (see
+//! [`generate`](crate::generate)).
 
 use glowworm_gguf::Header;
 use glowworm_model::Config;
@@ -12,8 +11,8 @@ use crate::gpu::Gpu;
 use crate::kernels::{Kernel, Pipelines};
 use crate::layers::{self, LayerBuilder, LinearState, Passes};
 use crate::matrix::{Loader, Matrix};
-use crate::plan::{Groups, Planner, Product, Step, Tuning};
-use crate::sampling::{Sampling, SamplingUniform};
+use crate::plan::{Groups, Planner, Product, Step, Tuning, VERIFY_TOKENS};
+use crate::sampling::SamplingUniform;
 use crate::source::ByteSource;
 
 /// How to load a model.
@@ -27,43 +26,14 @@ pub struct LoadOptions {
     pub vocabulary: Option<usize>,
     /// For what kind of adapter the kernels are laid out.
     pub tuning: Tuning,
+    /// Prepare for [`GenerateOptions::drafts`](crate::GenerateOptions::drafts): a few MiB, and twice as many pipelines.
+    pub drafts: bool,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self { context: 12_288, batch: 256, vocabulary: None, tuning: Tuning::Auto }
+        Self { context: 12_288, batch: 256, vocabulary: None, tuning: Tuning::Auto, drafts: true }
     }
-}
-
-/// What one generation is to do.
-#[derive(Debug, Clone, Copy)]
-pub struct GenerateOptions<'a> {
-    /// Stop after so many tokens at the latest.
-    pub max_tokens: usize,
-    /// How tokens are chosen.
-    pub sampling: Sampling,
-    /// Tokens that end the generation; the one that did is the last of the result. At most eight.
-    pub stop_tokens: &'a [u32],
-}
-
-/// Why a generation ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
-    /// A stop token was sampled.
-    Token,
-    /// `max_tokens` were generated.
-    Length,
-    /// The receiver of the tokens asked to stop.
-    Cancelled,
-}
-
-/// What a generation gave.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Generated {
-    /// The tokens, a final stop token included.
-    pub tokens: Vec<u32>,
-    /// Why it ended.
-    pub stop: Stop,
 }
 
 /// The engine's work so far, for benchmarks.
@@ -79,6 +49,10 @@ pub struct Counters {
     pub submits: u64,
     /// Buffers read back.
     pub readbacks: u64,
+    /// Decode passes that checked drafted tokens.
+    pub draft_passes: u64,
+    /// Drafted tokens that turned out right in them: tokens that cost no pass of their own.
+    pub accepted: u64,
 }
 
 /// One dispatch of a decode token, for the account of bytes.
@@ -109,35 +83,39 @@ impl Snapshot {
 
 /// A model in GPU memory with one sequence.
 pub struct Engine {
-    gpu: Gpu,
-    config: Config,
-    options: LoadOptions,
-    buffers: Activations,
+    pub(crate) gpu: Gpu,
+    pub(crate) config: Config,
+    pub(crate) options: LoadOptions,
+    pub(crate) buffers: Activations,
     states: Vec<LinearState>,
-    passes: Passes,
+    pub(crate) passes: Passes,
     /// Final norm and head of the last token, into `buffers.logits`.
-    head: Vec<Step>,
+    pub(crate) head: Vec<Step>,
+    /// The same for the tokens of a verify pass, and what chooses among them and drafts the next; empty without drafts.
+    pub(crate) verify_head: Vec<Step>,
+    /// Chooses a token and drafts the next ones, for a verify pass to follow.
+    pub(crate) sample_and_draft: Vec<Step>,
     /// The same for every token of a pass, made when first needed.
     all_logits: Option<AllLogits>,
     head_matrix: Vec<Matrix>,
     final_norm: wgpu::Buffer,
     pipelines: Pipelines,
-    tuning: Tuning,
-    sample: Step,
-    sampling: wgpu::Buffer,
-    readback: wgpu::Buffer,
+    pub(crate) tuning: Tuning,
+    pub(crate) sample: Step,
+    pub(crate) sampling: wgpu::Buffer,
+    pub(crate) readback: wgpu::Buffer,
     /// Tokens whose keys and values are in the cache. The first `position` are the sequence; what follows is left
     /// over from before a return to a snapshot.
     cached: Vec<u32>,
     position: usize,
     /// The last token sampled: part of the sequence, but not yet read by the model.
-    pending: Option<u32>,
+    pub(crate) pending: Option<u32>,
     /// Tokens of the last pass, whose hidden states are still there; 0: none.
-    fresh: u32,
-    flip: u32,
-    /// Tokens to queue before reading back, following the measured speed.
-    stride: usize,
-    counters: Counters,
+    pub(crate) fresh: u32,
+    pub(crate) flip: u32,
+    /// Passes to queue before reading back, following the measured speed.
+    pub(crate) stride: usize,
+    pub(crate) counters: Counters,
 }
 
 struct AllLogits {
@@ -146,12 +124,6 @@ struct AllLogits {
     readback: wgpu::Buffer,
     rows: usize,
 }
-
-/// How long one readback's worth of decoding should take: short enough for a stop button to feel immediate.
-const READBACK_INTERVAL: Duration = Duration::from_millis(120);
-
-/// Most tokens between readbacks.
-const MOST_STRIDE: usize = 16;
 
 impl Engine {
     /// Loads the model of `header` from `source` onto `gpu`. `progress` is told the bytes of weights read so far.
@@ -179,7 +151,11 @@ impl Engine {
                 needed: "at most 128 MiB of keys a layer",
             });
         }
-        let buffers = Activations::new(gpu, config, options.batch, options.context).await?;
+        let (rows, logit_rows) = match options.drafts {
+            true => (options.batch.max(VERIFY_TOKENS), VERIFY_TOKENS),
+            false => (options.batch, 1),
+        };
+        let buffers = Activations::new(gpu, config, rows, options.context, logit_rows).await?;
         let mut pipelines = Pipelines::new(gpu);
         let tuning = options.tuning.for_gpu(gpu);
         let rotation = layers::values_buffer(gpu, "rotation", &rotation_table(config, options.context));
@@ -190,8 +166,12 @@ impl Engine {
         let mut passes = Passes::default();
         let embedding = loader.merged(&["token_embd.weight".to_owned()]).await?;
         for matrix in &embedding {
-            passes.decode.extend(planner.embed(matrix)?);
-            passes.prefill.extend(planner.embed(matrix)?);
+            let steps = planner.embed(matrix)?;
+            passes.decode.extend_from_slice(&steps);
+            if options.drafts {
+                passes.verify.extend_from_slice(&steps);
+            }
+            passes.prefill.extend(steps);
         }
         let mut states = Vec::with_capacity(config.linear_layers());
         for index in 0..config.layers.len() {
@@ -203,6 +183,7 @@ impl Engine {
                 context: options.context,
                 rotation: &rotation,
                 index,
+                drafts: options.drafts,
             };
             states.extend(builder.build().await?);
         }
@@ -211,15 +192,20 @@ impl Engine {
             true => embedding,
             false => loader.merged(&["output.weight".to_owned()]).await?,
         };
-        let mut head = Vec::new();
-        for matrix in &head_matrix {
-            let product = Product { last_token: true, ..Product::store(&buffers.hidden, &buffers.logits) };
-            head.extend(planner.matvec("head", matrix, &product.normed(&final_norm))?);
-        }
-
         let usage = wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST;
         let sampling = gpu.buffer("sampling", size_of::<SamplingUniform>() as u64, usage);
-        let sample = planner.sampler(&sampling)?;
+        let sample = planner.sampler(&sampling, false)?;
+        let (mut head, mut verify_head, mut sample_and_draft) = (Vec::new(), Vec::new(), Vec::new());
+        for matrix in &head_matrix {
+            let all = Product::store(&buffers.hidden, &buffers.logits, config.vocab_size).normed(&final_norm);
+            if options.drafts {
+                verify_head.extend(planner.matvec("head", matrix, &all, VERIFY_TOKENS)?);
+            }
+            head.extend(planner.matvec("head", matrix, &Product { last_token: true, ..all }, 1)?);
+        }
+        if options.drafts {
+            sample_and_draft.extend([planner.sampler(&sampling, true)?, planner.drafter()?]);
+        }
         let read_usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
         let read_bytes = 4 * config.vocab_size.max(options.context) + size_of::<Control>();
         let readback =
@@ -233,6 +219,8 @@ impl Engine {
             states,
             passes,
             head,
+            verify_head,
+            sample_and_draft,
             all_logits: None,
             head_matrix,
             final_norm,
@@ -399,60 +387,6 @@ impl Engine {
         Ok(bytemuck::pod_collect_to_vec(&bytes))
     }
 
-    /// Generates tokens after the sequence. `on_tokens` sees them in small groups, as they come, and may break off.
-    ///
-    /// # Errors
-    /// [`Error::ContextFull`] when not one more token fits, [`Error::Usage`] when nothing was appended or the
-    /// settings make no sense, a lost device. The sequence is as it was before, in the first two cases.
-    pub async fn generate(
-        &mut self,
-        options: &GenerateOptions<'_>,
-        mut on_tokens: impl FnMut(&[u32]) -> ControlFlow<()>,
-    ) -> Result<Generated> {
-        if options.max_tokens == 0 {
-            return Ok(Generated { tokens: Vec::new(), stop: Stop::Length });
-        }
-        let room = self.capacity().saturating_sub(self.len());
-        if room == 0 {
-            return Err(Error::ContextFull { capacity: self.capacity(), used: self.len(), wanted: 1 });
-        }
-        let vocab = self.options.vocabulary.unwrap_or(self.config.vocab_size).min(self.config.vocab_size);
-        let uniform = SamplingUniform::new(&options.sampling, vocab, options.stop_tokens, self.len())?;
-        self.refresh()?;
-        let limit = options.max_tokens.min(room);
-        self.gpu.queue.write_buffer(&self.sampling, 0, bytemuck::bytes_of(&uniform));
-        self.write_control(Control { count: self.fresh, limit: limit as u32, ..self.control() });
-
-        let mut tokens: Vec<u32> = Vec::new();
-        let stop = loop {
-            let first = tokens.len();
-            let started = Instant::now();
-            let wanted = self.stride.min(limit - first);
-            let control = self.decode_and_read(first, wanted, &mut tokens).await?;
-            self.adapt_stride(started.elapsed(), tokens.len() - first);
-            let new = &tokens[first..];
-            let flow = on_tokens(new);
-            if tokens.last().is_some_and(|last| options.stop_tokens.contains(last)) {
-                break Stop::Token;
-            }
-            if tokens.len() >= limit || control.stopped != 0 {
-                break Stop::Length;
-            }
-            if flow.is_break() {
-                break Stop::Cancelled;
-            }
-        };
-
-        // The model has read every token but the last.
-        if let Some((last, read)) = tokens.split_last() {
-            self.advance(read);
-            self.flip ^= (read.len() & 1) as u32;
-            self.pending = Some(*last);
-        }
-        self.fresh = 0;
-        Ok(Generated { tokens, stop })
-    }
-
     /// Keeps the state after the present sequence, to come back to with [`Engine::restore`]: what a shared prompt
     /// costs is then paid once. The KV cache is not copied: its rows stay valid until other tokens overwrite them.
     ///
@@ -514,7 +448,7 @@ impl Engine {
     }
 
     /// Makes sure that the last token's hidden state is there for the head.
-    fn refresh(&mut self) -> Result<()> {
+    pub(crate) fn refresh(&mut self) -> Result<()> {
         self.gpu.check()?;
         if let Some(pending) = self.pending.take() {
             self.pass(&[pending]);
@@ -528,7 +462,9 @@ impl Engine {
     /// Queues one pass over at most `batch` tokens.
     fn pass(&mut self, tokens: &[u32]) {
         let count = tokens.len() as u32;
-        self.gpu.queue.write_buffer(&self.buffers.ids, 0, bytemuck::cast_slice(tokens));
+        let bytes = bytemuck::cast_slice(tokens);
+        self.gpu.queue.write_buffer(&self.buffers.ids, 0, bytes);
+        self.gpu.queue.write_buffer(&self.buffers.sequence, 4 * self.position as u64, bytes);
         self.write_control(Control { count, ..self.control() });
         let steps = if count == 1 { &self.passes.decode } else { &self.passes.prefill };
         let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
@@ -544,75 +480,18 @@ impl Engine {
     }
 
     /// Notes that the model has read `tokens`.
-    fn advance(&mut self, tokens: &[u32]) {
+    pub(crate) fn advance(&mut self, tokens: &[u32]) {
         self.cached.truncate(self.position);
         self.cached.extend_from_slice(tokens);
         self.position += tokens.len();
     }
 
-    fn control(&self) -> Control {
+    pub(crate) fn control(&self) -> Control {
         Control { position: self.position as u32, flip: self.flip, ..Control::default() }
     }
 
-    fn write_control(&self, control: Control) {
+    pub(crate) fn write_control(&self, control: Control) {
         self.gpu.queue.write_buffer(&self.buffers.control, 0, bytemuck::bytes_of(&control));
-    }
-
-    /// Queues the sampling of `wanted` tokens after `first` have been, with the passes between them, in one compute
-    /// pass, and reads back what was sampled.
-    async fn decode_and_read(
-        &mut self,
-        first: usize,
-        wanted: usize,
-        tokens: &mut Vec<u32>,
-    ) -> Result<Control> {
-        let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
-        let mut dispatches = 0;
-        {
-            let mut pass = encoder.begin_compute_pass(&Default::default());
-            for index in 0..wanted {
-                let decode: &[Step] = if first + index == 0 { &[] } else { &self.passes.decode };
-                for step in decode.iter().chain(&self.head).chain(std::iter::once(&self.sample)) {
-                    step.encode(&mut pass, 1);
-                    dispatches += 1;
-                }
-                self.counters.tokens += u64::from(!decode.is_empty());
-            }
-        }
-        let control_bytes = size_of::<Control>() as u64;
-        let token_bytes = 4 * wanted as u64;
-        encoder.copy_buffer_to_buffer(&self.buffers.control, 0, &self.readback, 0, control_bytes);
-        let generated = &self.buffers.generated;
-        encoder.copy_buffer_to_buffer(
-            generated,
-            4 * first as u64,
-            &self.readback,
-            control_bytes,
-            token_bytes,
-        );
-        self.gpu.queue.submit([encoder.finish()]);
-        self.counters.dispatches += dispatches;
-        self.counters.passes += 1;
-        self.counters.submits += 1;
-        self.counters.readbacks += 1;
-        let bytes = self.gpu.read(&self.readback, 0..control_bytes + token_bytes).await?;
-        let (control, sampled) = bytes.split_at(size_of::<Control>());
-        let control: Control = bytemuck::pod_read_unaligned(control);
-        let count = (control.generated as usize).saturating_sub(first).min(wanted);
-        tokens.extend(bytemuck::pod_collect_to_vec::<u8, u32>(sampled).into_iter().take(count));
-        Ok(control)
-    }
-
-    /// Follows the measured speed with the number of tokens between readbacks.
-    fn adapt_stride(&mut self, elapsed: Duration, tokens: usize) {
-        if tokens < self.stride {
-            return; // stopped early: says nothing of the speed
-        }
-        if elapsed < READBACK_INTERVAL / 2 {
-            self.stride = (self.stride * 2).min(MOST_STRIDE);
-        } else if elapsed > READBACK_INTERVAL {
-            self.stride = (self.stride / 2).max(1);
-        }
     }
 
     /// Makes the steps that compute the logits of all tokens of a pass; returns how many tokens they can take.
@@ -648,8 +527,8 @@ impl Engine {
             Groups::PerToken(1),
         )?];
         for matrix in &self.head_matrix {
-            let product = Product::store(&self.buffers.normed, &buffer);
-            steps.extend(planner.matmul("head", matrix, &product, vocab as u32)?);
+            let product = Product::store(&self.buffers.normed, &buffer, vocab);
+            steps.extend(planner.matmul("head", matrix, &product)?);
         }
         self.all_logits = Some(AllLogits { steps, buffer, readback, rows });
         Ok(rows)

@@ -32,6 +32,7 @@ pub(crate) enum Kernel {
     AttentionPrepare,
     Attention,
     Sample,
+    Draft,
 }
 
 impl Kernel {
@@ -49,6 +50,7 @@ impl Kernel {
             Kernel::AttentionPrepare => "attention_prepare",
             Kernel::Attention => "attention",
             Kernel::Sample => "sample",
+            Kernel::Draft => "draft",
         }
     }
 
@@ -64,6 +66,7 @@ impl Kernel {
             Kernel::AttentionPrepare => &[Read, Read, Read, Write, Write, Write, Uniform, Uniform],
             Kernel::Attention => &[Read, Read, Read, Read, Write, Uniform, Uniform],
             Kernel::Sample => &[Read, Write, Write, Write, Uniform],
+            Kernel::Draft => &[Read, Write, Write],
         }
     }
 }

@@ -1,5 +1,5 @@
 //! The model's layers as steps: loads each layer's weights, allocates its state and plans its dispatches, once for
-//! one token (decoding) and once for many (prefill).
+//! one token (decoding), once for a few that were drafted (verifying) and once for many (prefill).
 
 use glowworm_model::{Config, LayerKind};
 
@@ -7,8 +7,8 @@ use crate::activations::Activations;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::kernels::Kernel;
-use crate::matrix::Loader;
-use crate::plan::{Finish, Groups, Planner, Product, Step};
+use crate::matrix::{Loader, Matrix};
+use crate::plan::{Finish, Groups, Planner, Product, Step, VERIFY_TOKENS};
 use crate::source::ByteSource;
 
 /// What a gated delta net layer remembers of the sequence. (An attention layer's keys and values are held by the
@@ -31,6 +31,11 @@ pub(crate) struct Passes {
     pub(crate) decode: Vec<Step>,
     /// Matrix-matrix products over many.
     pub(crate) prefill: Vec<Step>,
+    /// The steps of decoding for up to [`VERIFY_TOKENS`] tokens, whose effect on the delta nets is left open: see
+    /// `delta_net.wgsl`. Empty where no drafts are wanted.
+    pub(crate) verify: Vec<Step>,
+    /// Those of them that bring the delta nets' state up to date, and nothing else when there are no tokens.
+    pub(crate) settle: Vec<Step>,
 }
 
 /// Refuses shapes that the kernels do not cover, before anything is loaded.
@@ -99,6 +104,8 @@ pub(crate) struct LayerBuilder<'a, 'b, S> {
     pub(crate) rotation: &'b wgpu::Buffer,
     /// The layer being built.
     pub(crate) index: usize,
+    /// Whether verify passes are wanted.
+    pub(crate) drafts: bool,
 }
 
 impl<'a, S: ByteSource> LayerBuilder<'a, '_, S> {
@@ -115,11 +122,10 @@ impl<'a, S: ByteSource> LayerBuilder<'a, '_, S> {
         let buffers = self.planner.buffers;
         let kind = self.config.layers[self.index];
         let norm = upload(self.loader, &self.name("attn_norm.weight")).await?;
-        self.input_projections(kind, &norm).await?;
         let (state, output) = match kind {
-            LayerKind::Linear => (Some(self.delta_net().await?), "ssm_out.weight"),
+            LayerKind::Linear => (Some(self.delta_net(&norm).await?), "ssm_out.weight"),
             LayerKind::Full => {
-                self.attention().await?;
+                self.attention(&norm).await?;
                 (None, "attn_output.weight")
             }
         };
@@ -129,31 +135,49 @@ impl<'a, S: ByteSource> LayerBuilder<'a, '_, S> {
         Ok(state)
     }
 
-    /// `projections = norm(hidden) · Wᵀ` of all that the mixer reads, side by side.
-    async fn input_projections(&mut self, kind: LayerKind, norm: &wgpu::Buffer) -> Result<()> {
+    /// `projections = norm(hidden) · Wᵀ` of all that the mixer reads, side by side in rows of `stride` numbers.
+    /// Verify passes store them in `verified`, half by half where it has two.
+    async fn input_projections(
+        &mut self,
+        parts: &[&str],
+        what: &str,
+        norm: &wgpu::Buffer,
+        stride: usize,
+        verified: (&wgpu::Buffer, u32),
+    ) -> Result<()> {
         let buffers = self.planner.buffers;
-        let (parts, what, stride): (&[&str], _, _) = match kind {
-            LayerKind::Linear => (
-                &["attn_qkv.weight", "attn_gate.weight", "ssm_beta.weight", "ssm_alpha.weight"],
-                "q|k|v|z|b|a",
-                Activations::linear_width(self.config),
-            ),
-            LayerKind::Full => (
-                &["attn_q.weight", "attn_k.weight", "attn_v.weight"],
-                "q|gate|k|v",
-                Activations::full_width(self.config),
-            ),
-        };
         let names: Vec<_> = parts.iter().map(|part| self.name(part)).collect();
         let label = self.label(what);
         self.norm_for_prefill(norm)?;
         for matrix in &self.loader.merged(&names).await? {
-            let decode = Product::store(&buffers.hidden, &buffers.projections).normed(norm);
-            self.passes.decode.extend(self.planner.matvec(&label, matrix, &decode)?);
-            let prefill = Product::store(&buffers.normed, &buffers.projections);
-            self.passes.prefill.extend(self.planner.matmul(&label, matrix, &prefill, stride as u32)?);
+            let decode = Product::store(&buffers.hidden, &buffers.projections, stride).normed(norm);
+            self.passes.decode.extend(self.planner.matvec(&label, matrix, &decode, 1)?);
+            if self.drafts {
+                let verify = Product { y: verified.0, half: verified.1, ..decode };
+                self.passes.verify.extend(self.planner.matvec(&label, matrix, &verify, VERIFY_TOKENS)?);
+            }
+            let prefill = Product::store(&buffers.normed, &buffers.projections, stride);
+            self.passes.prefill.extend(self.planner.matmul(&label, matrix, &prefill)?);
         }
         Ok(())
+    }
+
+    /// The steps of a product that decoding and verifying compute alike.
+    fn decode_product(&mut self, label: &str, matrix: &Matrix, product: &Product<'_>) -> Result<()> {
+        self.passes.decode.extend(self.planner.matvec(label, matrix, product, 1)?);
+        if self.drafts {
+            self.passes.verify.extend(self.planner.matvec(label, matrix, product, VERIFY_TOKENS)?);
+        }
+        Ok(())
+    }
+
+    /// A step that is the same in every pass.
+    fn in_all_passes(&mut self, step: Step) {
+        self.passes.decode.push(step.clone());
+        if self.drafts {
+            self.passes.verify.push(step.clone());
+        }
+        self.passes.prefill.push(step);
     }
 
     /// `normed = norm(hidden)`, which decoding does inside its matrix-vector products.
@@ -171,18 +195,24 @@ impl<'a, S: ByteSource> LayerBuilder<'a, '_, S> {
     /// `hidden += x · Wᵀ`.
     async fn residual(&mut self, part: &str, what: &str, x: &wgpu::Buffer) -> Result<()> {
         let label = self.label(what);
-        let product = Product::add(x, &self.planner.buffers.hidden);
-        let stride = self.config.hidden as u32;
+        let product = Product::add(x, &self.planner.buffers.hidden, self.config.hidden);
         for matrix in &self.loader.merged(&[self.name(part)]).await? {
-            self.passes.decode.extend(self.planner.matvec(&label, matrix, &product)?);
-            self.passes.prefill.extend(self.planner.matmul(&label, matrix, &product, stride)?);
+            self.decode_product(&label, matrix, &product)?;
+            self.passes.prefill.extend(self.planner.matmul(&label, matrix, &product)?);
         }
         Ok(())
     }
 
     /// The mixer of a linear layer.
-    async fn delta_net(&mut self) -> Result<LinearState> {
+    async fn delta_net(&mut self, norm: &wgpu::Buffer) -> Result<LinearState> {
         let (gpu, buffers, config) = (self.planner.gpu, self.planner.buffers, self.config);
+        let stride = Activations::linear_width(config);
+        let half = VERIFY_TOKENS * stride;
+        let parts = ["attn_qkv.weight", "attn_gate.weight", "ssm_beta.weight", "ssm_alpha.weight"];
+        // Where there are no verify passes, nothing is bound to this.
+        let verified =
+            state_buffer(gpu, "projections to verify", if self.drafts { 2 * half } else { 4 }).await?;
+        self.input_projections(&parts, "q|k|v|z|b|a", norm, stride, (&verified, half as u32)).await?;
         let channels = config.conv_channels();
         let (dk, dv) = (config.linear_key_dim, config.linear_value_dim);
         let conv_weights = upload(self.loader, &self.name("ssm_conv1d.weight")).await?;
@@ -197,60 +227,64 @@ impl<'a, S: ByteSource> LayerBuilder<'a, '_, S> {
         let b_first = z_first + config.linear_value_width();
         let a_first = b_first + config.linear_value_heads;
         let shape = [
-            Activations::linear_width(config) as u32,
+            stride as u32,
             z_first as u32,
             b_first as u32,
             a_first as u32,
             config.linear_key_heads as u32,
             config.linear_value_heads as u32,
             self.planner.eps.to_bits(),
+            half as u32,
         ];
         // check_shapes made sure that there is a division.
         let parts = delta_parts(dk, dv).unwrap_or(1);
-        let constants = [("DK", dk as u32), ("DV", dv as u32), ("WORKGROUP", (parts * dv) as u32)];
-        let operands = [&buffers.projections, &conv_weights, &head_values, &conv, &recurrent, &buffers.mixed];
+        let constants = |verify| {
+            [("DK", dk as u32), ("DV", dv as u32), ("WORKGROUP", (parts * dv) as u32), ("VERIFY", verify)]
+        };
+        let operands =
+            |projections| [projections, &conv_weights, &head_values, &conv, &recurrent, &buffers.mixed];
         let groups = Groups::Fixed(config.linear_value_heads as u32);
-        self.in_both_passes("delta net", (Kernel::DeltaNet, &constants), &operands, &shape, groups)?;
+        let label = self.label("delta net");
+        let kernel = (Kernel::DeltaNet, &constants(0)[..]);
+        let step =
+            self.planner.step(label.clone(), kernel, &operands(&buffers.projections), &shape, groups)?;
+        self.passes.decode.push(step.clone());
+        self.passes.prefill.push(step);
+        if self.drafts {
+            let kernel = (Kernel::DeltaNet, &constants(1)[..]);
+            let step = self.planner.step(label, kernel, &operands(&verified), &shape, groups)?;
+            self.passes.verify.push(step.clone());
+            self.passes.settle.push(step);
+        }
         Ok(LinearState { conv, recurrent })
     }
 
     /// The mixer of an attention layer.
-    async fn attention(&mut self) -> Result<()> {
+    async fn attention(&mut self, norm: &wgpu::Buffer) -> Result<()> {
         let (gpu, buffers, config) = (self.planner.gpu, self.planner.buffers, self.config);
+        let stride = Activations::full_width(config);
+        let parts = ["attn_q.weight", "attn_k.weight", "attn_v.weight"];
+        self.input_projections(&parts, "q|gate|k|v", norm, stride, (&buffers.projections, 0)).await?;
         let mut norms = self.loader.vector(&self.name("attn_q_norm.weight")).await?;
         norms.extend(self.loader.vector(&self.name("attn_k_norm.weight")).await?);
         let norms = values_buffer(gpu, "q and k norms", &norms);
         let keys = state_buffer(gpu, "key cache", self.context * config.kv_width()).await?;
         let values = state_buffer(gpu, "value cache", self.context * config.kv_width()).await?;
 
-        let shape = [
-            Activations::full_width(config) as u32,
-            config.heads as u32,
-            config.kv_heads as u32,
-            self.planner.eps.to_bits(),
-        ];
+        let shape = [stride as u32, config.heads as u32, config.kv_heads as u32, self.planner.eps.to_bits()];
         let head_dim = ("HEAD_DIM", config.head_dim as u32);
         let prepare = (Kernel::AttentionPrepare, [head_dim, ("ROPE_DIM", config.rope_dim as u32)]);
         let operands = [&buffers.projections, &norms, self.rotation, &buffers.queries, &keys, &values];
         let groups = Groups::PerToken((config.heads + config.kv_heads) as u32);
-        self.in_both_passes("rotate, cache", (prepare.0, &prepare.1), &operands, &shape, groups)?;
+        let label = self.label("rotate, cache");
+        let step = self.planner.step(label, (prepare.0, &prepare.1), &operands, &shape, groups)?;
+        self.in_all_passes(step);
 
         let operands = [&buffers.projections, &buffers.queries, &keys, &values, &buffers.mixed];
         let groups = Groups::PerToken(config.heads as u32);
-        self.in_both_passes("attention", (Kernel::Attention, &[head_dim]), &operands, &shape, groups)
-    }
-
-    fn in_both_passes(
-        &mut self,
-        what: &str,
-        kernel: (Kernel, &[(&'static str, u32)]),
-        operands: &[&wgpu::Buffer],
-        shape: &[u32],
-        groups: Groups,
-    ) -> Result<()> {
-        let label = self.label(what);
-        self.passes.decode.push(self.planner.step(label.clone(), kernel, operands, shape, groups)?);
-        self.passes.prefill.push(self.planner.step(label, kernel, operands, shape, groups)?);
+        let label = self.label("attention");
+        let step = self.planner.step(label, (Kernel::Attention, &[head_dim]), &operands, &shape, groups)?;
+        self.in_all_passes(step);
         Ok(())
     }
 
@@ -258,29 +292,31 @@ impl<'a, S: ByteSource> LayerBuilder<'a, '_, S> {
     /// it in one dispatch.
     async fn feed_forward(&mut self) -> Result<()> {
         let buffers = self.planner.buffers;
+        let intermediate = self.config.intermediate;
         let norm = upload(self.loader, &self.name("post_attention_norm.weight")).await?;
         let gate_up = self.loader.merged(&[self.name("ffn_gate.weight"), self.name("ffn_up.weight")]).await?;
         let (label, halves) = (self.label("gate · up"), self.label("gate|up"));
         self.norm_for_prefill(&norm)?;
         match gate_up.as_slice() {
             [matrix] if matrix.tiles.len() == 1 => {
-                let product =
-                    Product { finish: Finish::SwiGlu, ..Product::store(&buffers.hidden, &buffers.inner) };
-                self.passes.decode.extend(self.planner.matvec(&label, matrix, &product.normed(&norm))?);
+                let product = Product::store(&buffers.hidden, &buffers.inner, intermediate).normed(&norm);
+                self.decode_product(&label, matrix, &Product { finish: Finish::SwiGlu, ..product })?;
             }
             matrices => {
                 for matrix in matrices {
-                    let product = Product::store(&buffers.hidden, &buffers.gate_up).normed(&norm);
-                    self.passes.decode.extend(self.planner.matvec(&halves, matrix, &product)?);
+                    let product = Product::store(&buffers.hidden, &buffers.gate_up, 2 * intermediate);
+                    self.decode_product(&halves, matrix, &product.normed(&norm))?;
                 }
                 let step = self.swiglu()?;
-                self.passes.decode.push(step);
+                self.passes.decode.push(step.clone());
+                if self.drafts {
+                    self.passes.verify.push(step);
+                }
             }
         }
-        let stride = 2 * self.config.intermediate as u32;
         for matrix in &gate_up {
-            let product = Product::store(&buffers.normed, &buffers.gate_up);
-            self.passes.prefill.extend(self.planner.matmul(&halves, matrix, &product, stride)?);
+            let product = Product::store(&buffers.normed, &buffers.gate_up, 2 * intermediate);
+            self.passes.prefill.extend(self.planner.matmul(&halves, matrix, &product)?);
         }
         let step = self.swiglu()?;
         self.passes.prefill.push(step);

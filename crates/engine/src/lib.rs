@@ -13,13 +13,14 @@
 //! WebGPU: larger matrices become tiles of rows. The KV cache is allocated once for the whole context.
 //!
 //! # Reading order
-//! [`engine`] (append, generate, snapshot), [`layers`] (the model as steps), [`plan`] (a step), [`matrix`] (weights),
+//! [`engine`] (load, append, snapshot), [`generate`] (sampling, drafts), [`layers`] (the model as steps), [`plan`] (a step), [`matrix`] (weights),
 //! [`kernels`] (pipelines), `shaders/` (the arithmetic). The oracle of all this is the reference forward pass in
 //! `glowworm_model::reference`.
 
 mod activations;
 pub mod engine;
 pub mod error;
+pub mod generate;
 pub mod gpu;
 mod kernels;
 mod layers;
@@ -30,8 +31,9 @@ mod self_test;
 mod shaders;
 pub mod source;
 
-pub use engine::{Counters, Engine, GenerateOptions, Generated, LoadOptions, PlannedStep, Snapshot, Stop};
+pub use engine::{Counters, Engine, LoadOptions, PlannedStep, Snapshot};
 pub use error::{Error, Result};
+pub use generate::{GenerateOptions, Generated, Stop};
 pub use gpu::{Gpu, GpuOptions};
 pub use plan::Tuning;
 pub use sampling::Sampling;

@@ -21,7 +21,7 @@ pub(crate) enum Groups {
 }
 
 /// One dispatch.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Step {
     /// What it computes, for people: `layer 3 q|k|v`.
     pub(crate) label: String,
@@ -86,6 +86,15 @@ impl Tuning {
         }
     }
 
+    /// Drafted tokens that a verify pass must find right, on average, to be worth more than a plain pass: it reads the
+    /// weights once too, but a software adapter is as slow as its arithmetic.
+    pub(crate) fn worthwhile_drafts(self) -> f32 {
+        match self {
+            Tuning::Software => 1.0,
+            Tuning::Auto | Tuning::Hardware => 0.3,
+        }
+    }
+
     /// The matrix-vector kernel for a matrix of `items` items a row, its own constants, and how many rows of the
     /// result a workgroup of it computes.
     fn matvec(self, items: u32, finish: Finish) -> (Kernel, Constants, u32) {
@@ -110,6 +119,10 @@ impl Tuning {
         }
     }
 }
+
+/// Most tokens of a verify pass: one that was sampled and the drafts that follow it. The matrix-vector kernels keep a
+/// token in each component of a `vec4`.
+pub(crate) const VERIFY_TOKENS: usize = 4;
 
 /// Makes steps.
 pub(crate) struct Planner<'a> {
@@ -142,19 +155,26 @@ impl Planner<'_> {
         Ok(Step { label, weight_bytes: 0, pipeline, bindings, groups })
     }
 
-    /// The steps of `x · matrixᵀ` for one token: one for each tile.
+    /// The steps of `x · matrixᵀ` for up to `tokens` tokens, 1 or [`VERIFY_TOKENS`]: one for each tile.
     pub(crate) fn matvec(
         &mut self,
         label: &str,
         matrix: &Matrix,
         product: &Product<'_>,
+        tokens: usize,
     ) -> Result<Vec<Step>> {
         let (kernel, mut constants, group_rows) = self.tuning.matvec(matrix.items, product.finish);
-        constants.extend([("NORM", product.norm.is_some().into()), ("FINISH", product.finish as u32)]);
+        constants.extend([
+            ("NORM", product.norm.is_some().into()),
+            ("FINISH", product.finish as u32),
+            ("TOKENS", tokens as u32),
+        ]);
         self.over_tiles(label, matrix, |planner, label, tile| {
             let rows = if product.finish == Finish::SwiGlu { tile.rows / 2 } else { tile.rows };
             let first = matrix.first + tile.row_first;
-            let shape = [matrix.items, rows, first, product.last_token.into(), planner.eps.to_bits()];
+            let last_token = product.last_token.into();
+            let eps = planner.eps.to_bits();
+            let shape = [matrix.items, rows, first, last_token, eps, product.stride, product.half];
             let norm = product.norm.unwrap_or(&planner.buffers.unused);
             let buffers = [product.x, norm, product.y];
             let groups = Groups::Fixed(rows.div_ceil(group_rows));
@@ -168,12 +188,11 @@ impl Planner<'_> {
         label: &str,
         matrix: &Matrix,
         product: &Product<'_>,
-        stride: u32,
     ) -> Result<Vec<Step>> {
         let (kernel, rows, tokens) = self.tuning.matmul();
         let constants = [("FINISH", product.finish as u32)];
         self.over_tiles(label, matrix, |planner, label, tile| {
-            let shape = [matrix.items, tile.rows, matrix.first + tile.row_first, stride, 0, 0];
+            let shape = [matrix.items, tile.rows, matrix.first + tile.row_first, product.stride, 0, 0];
             let groups = Groups::PerTokens(tile.rows.div_ceil(rows), tokens);
             let buffers = [product.x, product.y];
             planner.weight_step(label, (kernel, matrix.kind, &constants), tile, &buffers, &shape, groups)
@@ -200,14 +219,32 @@ impl Planner<'_> {
         })
     }
 
-    /// The step that chooses the next token, with its settings in `sampling`.
-    pub(crate) fn sampler(&mut self, sampling: &wgpu::Buffer) -> Result<Step> {
-        let pipeline = self.pipelines.get(Kernel::Sample, None, &[])?;
+    /// The step that chooses the next token, or after a verify pass the next tokens, with its settings in `sampling`.
+    pub(crate) fn sampler(&mut self, sampling: &wgpu::Buffer, verify: bool) -> Result<Step> {
         let buffers = self.buffers;
-        let operands = [&buffers.logits, &buffers.ids, &buffers.generated, &buffers.control, sampling];
+        let operands = [&buffers.logits, &buffers.ids, &buffers.sequence, &buffers.control, sampling];
+        self.single("sample", Kernel::Sample, &[("VERIFY", verify.into())], &operands)
+    }
+
+    /// The step that drafts tokens for the next verify pass.
+    pub(crate) fn drafter(&mut self) -> Result<Step> {
+        let buffers = self.buffers;
+        let operands = [&buffers.sequence, &buffers.ids, &buffers.control];
+        self.single("draft", Kernel::Draft, &[("MOST_DRAFTS", VERIFY_TOKENS as u32 - 1)], &operands)
+    }
+
+    /// A step of one workgroup that writes the control buffer and has no shape.
+    fn single(
+        &mut self,
+        label: &str,
+        kernel: Kernel,
+        constants: &[(&'static str, u32)],
+        operands: &[&wgpu::Buffer],
+    ) -> Result<Step> {
+        let pipeline = self.pipelines.get(kernel, None, constants)?;
         let resources: Vec<_> = operands.iter().map(|buffer| buffer.as_entire_binding()).collect();
         let bindings = pipeline.bind(self.gpu, &resources);
-        Ok(Step { label: "sample".to_owned(), weight_bytes: 0, pipeline, bindings, groups: Groups::Fixed(1) })
+        Ok(Step { label: label.to_owned(), weight_bytes: 0, pipeline, bindings, groups: Groups::Fixed(1) })
     }
 
     fn over_tiles(
@@ -260,17 +297,23 @@ pub(crate) struct Product<'a> {
     pub(crate) finish: Finish,
     /// The input is the row of the pass's last token, not row 0.
     pub(crate) last_token: bool,
+    /// Length of a token's row of `y`.
+    pub(crate) stride: u32,
+    /// `y` has two halves of so many numbers, and a pass writes the one that [`Control::flip`] names; 0: it has not.
+    ///
+    /// [`Control::flip`]: crate::activations::Control
+    pub(crate) half: u32,
 }
 
 impl<'a> Product<'a> {
-    /// `y = x · Wᵀ`.
-    pub(crate) fn store(x: &'a wgpu::Buffer, y: &'a wgpu::Buffer) -> Self {
-        Self { x, norm: None, y, finish: Finish::Store, last_token: false }
+    /// `y = x · Wᵀ`, where a token's row of `y` has `stride` numbers.
+    pub(crate) fn store(x: &'a wgpu::Buffer, y: &'a wgpu::Buffer, stride: usize) -> Self {
+        Self { x, norm: None, y, finish: Finish::Store, last_token: false, stride: stride as u32, half: 0 }
     }
 
     /// `y += x · Wᵀ`.
-    pub(crate) fn add(x: &'a wgpu::Buffer, y: &'a wgpu::Buffer) -> Self {
-        Self { finish: Finish::Add, ..Self::store(x, y) }
+    pub(crate) fn add(x: &'a wgpu::Buffer, y: &'a wgpu::Buffer, stride: usize) -> Self {
+        Self { finish: Finish::Add, ..Self::store(x, y, stride) }
     }
 
     /// The same with the input normed by `norm`.

@@ -42,16 +42,18 @@ pub(crate) struct SamplingUniform {
     top_p: f32,
     seed: u32,
     stop_count: u32,
-    reserved: [u32; 2],
+    reserved: u32,
+    stride: u32,
     stops: [u32; MOST_STOPS],
 }
 
 impl SamplingUniform {
     /// The settings for one generation that starts at `position`: the position enters the seed, so that every turn
-    /// of a conversation draws its own numbers.
+    /// of a conversation draws its own numbers. Ids from `vocab` on are never sampled; a row of logits has `stride`.
     pub(crate) fn new(
         sampling: &Sampling,
         vocab: usize,
+        stride: usize,
         stop_tokens: &[u32],
         position: usize,
     ) -> Result<Self> {
@@ -73,7 +75,8 @@ impl SamplingUniform {
             top_p: sampling.top_p,
             seed: fold(sampling.seed, position as u64),
             stop_count: stop_tokens.len() as u32,
-            reserved: [0; 2],
+            reserved: 0,
+            stride: stride as u32,
             stops,
         })
     }

@@ -56,7 +56,7 @@ pub async fn self_test_of(gpu: &Gpu, formats: &[TensorType], tuning: Tuning) -> 
     let header = Header::read_from(&mut file.as_slice(), file.len() as u64)?;
 
     let config = config();
-    let buffers = Activations::new(gpu, &config, IDS.len(), 1).await?;
+    let buffers = Activations::new(gpu, &config, IDS.len(), 1, 1).await?;
     gpu.queue.write_buffer(&buffers.ids, 0, bytemuck::cast_slice(&IDS));
     let control = Control { count: IDS.len() as u32, ..Control::default() };
     gpu.queue.write_buffer(&buffers.control, 0, bytemuck::bytes_of(&control));
@@ -76,10 +76,10 @@ pub async fn self_test_of(gpu: &Gpu, formats: &[TensorType], tuning: Tuning) -> 
         let rows = |row: usize| &weights[row * WIDTH..][..WIDTH];
         for matrix in loader.merged(&[kind.name().to_owned()]).await? {
             let mut steps = planner.embed(&matrix)?;
-            let one = Product { last_token: true, ..Product::store(&buffers.hidden, &buffers.logits) };
-            steps.extend(planner.matvec("one", &matrix, &one.normed(&norm))?);
-            let many = Product::store(&buffers.hidden, &buffers.gate_up);
-            steps.extend(planner.matmul("many", &matrix, &many, ROWS as u32)?);
+            let one = Product { last_token: true, ..Product::store(&buffers.hidden, &buffers.logits, ROWS) };
+            steps.extend(planner.matvec("one", &matrix, &one.normed(&norm), 1)?);
+            let many = Product::store(&buffers.hidden, &buffers.gate_up, ROWS);
+            steps.extend(planner.matmul("many", &matrix, &many)?);
             let found = run(gpu, &steps, &buffers).await?;
 
             let compare = |kernel, expected: f32, size: f32, found: f32| {

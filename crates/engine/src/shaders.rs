@@ -38,13 +38,14 @@ pub const WEIGHT_KERNELS: [(&str, &str); 5] = [
 ];
 
 /// The other kernels.
-pub const PLAIN_KERNELS: [(&str, &str); 6] = [
+pub const PLAIN_KERNELS: [(&str, &str); 7] = [
     ("rms_norm", shader!("rms_norm")),
     ("swiglu", shader!("swiglu")),
     ("delta_net", shader!("delta_net")),
     ("attention_prepare", shader!("attention_prepare")),
     ("attention", shader!("attention")),
     ("sample", shader!("sample")),
+    ("draft", shader!("draft")),
 ];
 
 const CONTROL: &str = shader!("control");

@@ -17,7 +17,7 @@ fn engine() -> (Fixture, Engine) {
 }
 
 fn generate(engine: &mut Engine, max_tokens: usize, sampling: Sampling, stops: &[u32]) -> Generated {
-    let options = GenerateOptions { max_tokens, sampling, stop_tokens: stops };
+    let options = GenerateOptions { max_tokens, sampling, stop_tokens: stops, drafts: false };
     block_on(engine.generate(&options, |_| ControlFlow::Continue(()))).expect("generate")
 }
 
@@ -43,7 +43,8 @@ fn tokens_fed_on_the_gpu_are_those_fed_by_hand() {
     engine.reset();
     block_on(engine.append(&prompt)).expect("append");
     let mut seen = Vec::new();
-    let options = GenerateOptions { max_tokens: 40, sampling: Sampling::GREEDY, stop_tokens: &[] };
+    let options =
+        GenerateOptions { max_tokens: 40, sampling: Sampling::GREEDY, stop_tokens: &[], drafts: false };
     let generated = block_on(engine.generate(&options, |tokens| {
         seen.extend_from_slice(tokens);
         ControlFlow::Continue(())
@@ -81,7 +82,8 @@ fn cancelling_keeps_what_was_seen() {
     let expected = greedy_by_hand(&mut engine, &prompt, 40);
     engine.reset();
     block_on(engine.append(&prompt)).expect("append");
-    let options = GenerateOptions { max_tokens: 200, sampling: Sampling::GREEDY, stop_tokens: &[] };
+    let options =
+        GenerateOptions { max_tokens: 200, sampling: Sampling::GREEDY, stop_tokens: &[], drafts: false };
     let first = block_on(engine.generate(&options, |_| ControlFlow::Break(()))).expect("generate");
     assert_eq!(first.stop, Stop::Cancelled);
     let count = first.tokens.len();
@@ -213,7 +215,8 @@ fn what_does_not_fit_is_refused_and_harms_nothing() {
     let fixture = Fixture::open("eq");
     let options = LoadOptions { context: 16, ..LoadOptions::default() };
     let mut engine = common::load(&common::gpu(), &fixture.gguf("Q8_0"), options);
-    let nothing = GenerateOptions { max_tokens: 4, sampling: Sampling::GREEDY, stop_tokens: &[] };
+    let nothing =
+        GenerateOptions { max_tokens: 4, sampling: Sampling::GREEDY, stop_tokens: &[], drafts: false };
     let early = block_on(engine.generate(&nothing, |_| ControlFlow::Continue(())));
     assert!(matches!(early, Err(Error::Usage(_))));
 
@@ -222,7 +225,7 @@ fn what_does_not_fit_is_refused_and_harms_nothing() {
     assert!(matches!(block_on(engine.append(&[0; 10])), Err(Error::ContextFull { .. })));
     assert!(matches!(block_on(engine.append(&[512])), Err(Error::Token { token: 512, .. })));
     let negative = Sampling { temperature: -1.0, ..Sampling::default() };
-    let options = GenerateOptions { max_tokens: 4, sampling: negative, stop_tokens: &[] };
+    let options = GenerateOptions { max_tokens: 4, sampling: negative, stop_tokens: &[], drafts: false };
     assert!(matches!(
         block_on(engine.generate(&options, |_| ControlFlow::Continue(()))),
         Err(Error::Usage(_))

@@ -148,8 +148,12 @@ mod tests {
         std::thread::scope(|scope| {
             for (worker, mut decoder) in workers.into_iter().enumerate() {
                 scope.spawn(move || {
-                    let options =
-                        GenerateOptions { max_tokens: 1, sampling: Sampling::default(), stop_tokens: &[] };
+                    let options = GenerateOptions {
+                        max_tokens: 1,
+                        sampling: Sampling::default(),
+                        stop_tokens: &[],
+                        drafts: false,
+                    };
                     for _ in 0..4 {
                         let mut ignore = |_: &[u32]| ControlFlow::Continue(());
                         block_on(decoder.decode(&[worker as u32], &options, &mut ignore)).unwrap();
@@ -167,7 +171,8 @@ mod tests {
     fn a_long_pause_lets_the_other_in() {
         let notes = Arc::new(Mutex::new(Vec::new()));
         let mut workers = SharedDecoder::new(Notes(Arc::clone(&notes)), 2);
-        let options = GenerateOptions { max_tokens: 1, sampling: Sampling::default(), stop_tokens: &[] };
+        let options =
+            GenerateOptions { max_tokens: 1, sampling: Sampling::default(), stop_tokens: &[], drafts: false };
         let mut ignore = |_: &[u32]| ControlFlow::Continue(());
         let begun = Instant::now();
         block_on(workers[0].decode(&[0], &options, &mut ignore)).unwrap();

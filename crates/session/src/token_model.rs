@@ -132,6 +132,7 @@ impl<D: Decoder> LanguageModel for TokenModel<D> {
             max_tokens: usize::try_from(request.max_tokens).unwrap_or(usize::MAX),
             sampling: self.sampling,
             stop_tokens: stops,
+            drafts: true,
         };
         let mut decoded = self.decoder.decode(&self.context, &options, &mut on_tokens).await?;
         let rest = stream.finish();

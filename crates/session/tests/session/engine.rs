@@ -23,7 +23,7 @@ fn load() -> (Fixture, ModelFile, Engine) {
 }
 
 fn decode(decoder: &mut impl Decoder, context: &[u32], max_tokens: usize, stop_tokens: &[u32]) -> Decoded {
-    let options = GenerateOptions { max_tokens, sampling: Sampling::GREEDY, stop_tokens };
+    let options = GenerateOptions { max_tokens, sampling: Sampling::GREEDY, stop_tokens, drafts: false };
     block_on(decoder.decode(context, &options, &mut |_| ControlFlow::Continue(()))).unwrap()
 }
 
@@ -81,7 +81,8 @@ fn an_error_leaves_a_decoder_that_still_works() {
     let prompt = fixture.prompt(70);
     let mut decoder = EngineDecoder::new(engine);
     let expected = decode(&mut decoder, &prompt, 5, &[]);
-    let options = GenerateOptions { max_tokens: 5, sampling: Sampling::GREEDY, stop_tokens: &[] };
+    let options =
+        GenerateOptions { max_tokens: 5, sampling: Sampling::GREEDY, stop_tokens: &[], drafts: false };
     let mut ignore = |_: &[u32]| ControlFlow::Continue(());
     for wrong in [vec![], vec![9; 400], vec![100_000]] {
         assert!(block_on(decoder.decode(&wrong, &options, &mut ignore)).is_err());
