@@ -1,51 +1,78 @@
 /** Everything that a person can do, and what the workers say to it. */
 
-import { batch, effect } from "@preact/signals";
-import { DatabaseClient, Interrupted, type Source } from "./database-client";
+import { batch, effect, signal } from "@preact/signals";
+import { aside, DatabaseClient, Interrupted, type RequestOptions, type Source } from "./database-client";
 import { bytes as showBytes, message } from "./format";
 import { engine } from "./engine-client";
 import { saveFile } from "./save";
 import { SAMPLES, type Sample } from "./samples";
+import { followAgain } from "./scroll";
 import { formatSql } from "./sql-format";
 import type { Cell } from "./cells";
-import type { Trace } from "./trace";
+import { count, whyNoTrace, type Trace } from "./trace";
 import {
-  askError, askWaits, database, databaseError, databaseState, episode, evidence, history, modelState, played, question, resultState, rowCounts,
-  settings, sql, sqlOrigin, status, type Episode, type Result,
+  adapterState, answerSql, asking, askError, baseName, belongs, database, databaseError, databaseState, effective, episode, evidence, history, isAnswer,
+  modelState, opening, played, question, queued, resultNote, resultProblem, resultState, rowCounts, sameEpisode, settings, sql, status, USUAL_BUDGET,
+  type Asked, type Episode, type Result, type RowCount,
 } from "./state";
 
 export const client = new DatabaseClient();
 
 // Databases
 
-export async function openSource(source: Source): Promise<void> {
-  const before = databaseState.value;
+/** Opens what `get` gives. What is open stays on the screen, and in use, until the next one is there. */
+async function openWith(name: string, get: (signal: AbortSignal) => Promise<Source>): Promise<void> {
   databaseError.value = null;
-  // A database that is open stays on the screen until the next one is.
-  if (before.kind !== "open") databaseState.value = { kind: "opening", name: source.name };
+  if (asking.value !== null) {
+    databaseError.value = `an episode is running on the open database; stop it first, then open ${name}`;
+    return;
+  }
+  const control = new AbortController();
+  const before = opening.value;
+  const mine = { name, since: performance.now(), cancel: () => control.abort(new Error(`opening ${name} was cancelled`)) };
+  opening.value = mine;
+  before?.cancel();
+  if (database.value === null) databaseState.value = { kind: "opening", name };
   try {
-    if (episode.value?.running === true) throw new Error("an episode is running on the open database; stop it first");
-    const catalog = await client.open(source);
+    const source = await get(control.signal);
+    control.signal.throwIfAborted();
+    const catalog = await client.open(source, control.signal);
     batch(() => {
+      opening.value = null;
       databaseState.value = {
         kind: "open",
         database: { name: source.name, bytes: source.file.size, tables: catalog.tables, notices: catalog.notices },
       };
       rowCounts.value = new Map();
-      resultState.value = { kind: "none" };
-      keepEpisode();
-      episode.value = null;
-      played.value = null;
+      clearResult();
+      stopPlaying();
       sql.value = "";
-      sqlOrigin.value = "person";
+      answerSql.value = null;
+      keepEpisode();
+      // An episode that waited for its database stays, and gets its rows.
+      if (episode.value !== null && !belongs(episode.value.trace)) episode.value = null;
       status.value = `${source.name} is open.`;
     });
-    void countRows(source.name);
+    void countRows();
+    if (episode.value !== null) await showAnswer(episode.value.trace);
   } catch (error) {
-    if (before.kind === "open") databaseError.value = message(error);
-    else databaseState.value = { kind: "failed", name: source.name, error: message(error) };
+    // Another one was chosen meanwhile, and has the say.
+    if (opening.value !== mine) return;
+    const text = message(error);
+    batch(() => {
+      opening.value = null;
+      if (database.value !== null) databaseError.value = text;
+      else databaseState.value = { kind: "failed", name, error: text };
+      const waits = queued.value;
+      if (waits !== null) {
+        queued.value = null;
+        askError.value = `“${waits.question}” was not asked, because ${name} is not open`;
+      }
+    });
   }
 }
+
+export const openSource = (source: Source): Promise<void> => openWith(source.name, () => Promise.resolve(source));
 
 /** Files from a picker or a drop: a database with its write-ahead log, a model, or a trace. */
 export async function openFiles(files: File[]): Promise<void> {
@@ -64,87 +91,154 @@ export async function openFiles(files: File[]): Promise<void> {
   await openSource({ name: file.name, file, log: file === log ? null : (log ?? null) });
 }
 
-/** Opens a sample; one that nobody asked for gives way to a file that was chosen while it was fetched. */
+/** Opens a sample; one that nobody asked for gives way to a file that was chosen before. */
 export async function openSample(sample: Sample, unasked = false): Promise<void> {
-  try {
-    const response = await fetch(sample.address);
+  if (unasked && (databaseState.value.kind !== "none" || opening.value !== null)) return;
+  await openWith(sample.file, async (signal) => {
+    const response = await fetch(sample.address, { signal }).catch(() => {
+      throw new Error("the sample could not be fetched; check the connection");
+    });
     if (!response.ok) throw new Error(`the sample could not be fetched (${response.status})`);
-    const file = await response.blob();
-    if (unasked && databaseState.value.kind !== "none") return;
-    await openSource({ name: sample.file, file, log: null });
-  } catch (error) {
-    databaseError.value = message(error);
+    return { name: sample.file, file: await response.blob(), log: null };
+  });
+}
+
+/** What a person may have meant by an address; an error says what it must look like. */
+export function readAddress(text: string, base: string): URL {
+  const given = text.trim();
+  // A host without https:// in front of it, and not a path on this site.
+  const full = /^[\w-]+(\.[\w-]+)+(:\d+)?\//.test(given) ? `https://${given}` : given;
+  let address: URL | null = null;
+  try {
+    address = new URL(full, base);
+  } catch {
+    // Said below.
   }
+  if (address === null || !/^https?:$/.test(address.protocol)) {
+    throw new Error(`${JSON.stringify(given.length > 80 ? `${given.slice(0, 79)}…` : given)} is not an address of a file; write https://… or choose the file instead`);
+  }
+  return address;
 }
 
 /** A database at an address that this page may connect to. */
 export async function openAddress(text: string): Promise<void> {
   databaseError.value = null;
+  let address: URL;
   try {
-    const address = new URL(text.trim(), document.baseURI);
-    const name = decodeURIComponent(address.pathname.split("/").at(-1) ?? "") || address.host;
-    let response: Response;
-    try {
-      response = await fetch(address, { credentials: "omit" });
-    } catch {
-      throw new Error(`${address.host} cannot be reached from here. This page connects only to its own site and to huggingface.co, so that nothing can leave your machine unseen; download the file and drop it here`);
-    }
-    if (!response.ok) throw new Error(`${address.host} answered ${response.status} for ${name}; check the address`);
-    await openSource({ name, file: await response.blob(), log: null });
+    address = readAddress(text, document.baseURI);
   } catch (error) {
     databaseError.value = message(error);
+    return;
   }
+  const last = address.pathname.split("/").at(-1) ?? "";
+  let name = last;
+  try {
+    name = decodeURIComponent(last);
+  } catch {
+    // A name in another encoding is shown as it stands.
+  }
+  name ||= address.host;
+  await openWith(name, async (signal) => {
+    let response: Response;
+    try {
+      response = await fetch(address, { credentials: "omit", signal });
+    } catch {
+      const allowed = address.origin === location.origin || /(^|\.)(huggingface\.co|hf\.co)$/.test(address.hostname);
+      throw new Error(
+        allowed
+          ? `${address.host} cannot be reached; check the connection, or download the file and drop it here`
+          : `${address.host} cannot be reached from here. This page connects only to its own site and to huggingface.co, so that nothing can leave your machine unseen; download the file and drop it here`,
+      );
+    }
+    if (!response.ok) throw new Error(`${address.host} answered ${response.status} for ${name}; check the address`);
+    return { name, file: await response.blob(), log: null };
+  });
 }
 
+/** Milliseconds between two changes of the row counts: a database may have thousands of tables. */
+const COUNTS_MS = 400;
+
 /** Counts the rows of one table after another while nothing else is to be done. */
-async function countRows(name: string): Promise<void> {
+async function countRows(): Promise<void> {
   const tables = database.value?.tables ?? [];
+  const found = new Map<string, RowCount>();
+  let shown = performance.now();
+  const show = (): void => {
+    shown = performance.now();
+    rowCounts.value = new Map(found);
+  };
+  let given = false;
   for (const table of tables) {
     while (!client.idle) await new Promise((resolve) => setTimeout(resolve, 30));
-    if (database.value?.name !== name || database.value.tables !== tables) return;
+    if (database.value?.tables !== tables) return;
     if (table.kind === "view" || table.problem !== null) continue;
-    let count: number | { problem: string };
+    // Each count that is ended costs another opening of the file: after one the rest stays uncounted.
+    if (given) {
+      found.set(table.name, { problem: "counting was given up, because another table took too long" });
+      continue;
+    }
     try {
-      count = await client.request((remote) => remote.countRows(table.name));
+      found.set(table.name, await client.request((remote) => remote.countRows(table.name)));
     } catch (error) {
-      count = { problem: message(error) };
+      given = error instanceof Interrupted;
+      found.set(table.name, { problem: given ? "counting took longer than 5 s" : message(error) });
     }
     if (database.value?.tables !== tables) return;
-    rowCounts.value = new Map(rowCounts.value).set(table.name, count);
+    if (performance.now() - shown > COUNTS_MS || found.size <= 1) show();
   }
+  show();
 }
 
 // Queries
 
 export function browse(table: string): void {
   sql.value = `SELECT * FROM "${table.replaceAll('"', '""')}"`;
-  sqlOrigin.value = "person";
   void runSql();
 }
+
+/** Rises with every query of the person's and whenever its result is no longer wanted. */
+let queries = 0;
 
 export async function runSql(): Promise<void> {
   const text = sql.value;
   if (text.trim() === "" || resultState.value.kind === "running" || database.value === null) return;
-  forgetResult();
-  const since = performance.now();
-  resultState.value = { kind: "running", sql: text, since };
+  clearResult();
+  const mine = queries;
+  const control = new AbortController();
+  const running = { kind: "running", sql: text, since: null, stop: () => control.abort() } as const;
+  resultState.value = running;
+  let since = performance.now();
+  const begins = (): void => {
+    since = performance.now();
+    if (mine === queries) resultState.value = { ...running, since };
+  };
   try {
-    const summary = await client.request((remote) => remote.query(text));
-    const elapsed = performance.now() - since;
-    resultState.value = { kind: "rows", result: { ...summary, sql: text, elapsed } };
-    status.value = `${summary.rows} rows.`;
+    const summary = await client.request((remote) => remote.query(text), { signal: control.signal, begins });
+    if (mine !== queries) return forget(summary.id);
+    resultState.value = { kind: "rows", result: { ...summary, sql: text, elapsed: performance.now() - since } };
+    status.value = `${count(summary.rows, "row")}.`;
   } catch (error) {
-    resultState.value = { kind: "failed", error: message(error) };
+    if (mine === queries) resultState.value = { kind: "failed", error: message(error) };
   }
 }
 
+/** Stops the person's own query, and no other. */
 export function stopQuery(): void {
-  client.interrupt();
+  const state = resultState.value;
+  if (state.kind === "running") state.stop();
 }
 
-function forgetResult(): void {
+const forget = (id: number): void => void client.request((remote) => remote.forget(id)).catch(() => undefined);
+
+/** No result, and none to come of a query that still runs. */
+function clearResult(): void {
   const state = resultState.value;
-  if (state.kind === "rows") void client.request((remote) => remote.forget(state.result.id)).catch(() => undefined);
+  queries += 1;
+  if (state.kind === "running") state.stop();
+  if (state.kind === "rows") forget(state.result.id);
+  resultState.value = { kind: "none" };
+  resultProblem.value = null;
+  resultNote.value = null;
 }
 
 /** The worker that held a result may have been ended since: then its query is run once more. */
@@ -171,29 +265,56 @@ export const valueOf = (result: Result, row: number, column: number): Promise<un
 /** Rows that are copied at most: more would stop many a spreadsheet. */
 const COPIED_ROWS = 50_000;
 
-export async function copyResult(): Promise<void> {
+/** What may take as long as it needs, with its failure told where the result is. */
+async function withRows(doing: string, use: (result: Result) => Promise<void>): Promise<void> {
   const state = resultState.value;
   if (state.kind !== "rows") return;
-  const text = await withResult(state.result, (id) => client.request((remote) => remote.tabbed(id, COPIED_ROWS)));
-  await copy(text, `${Math.min(state.result.rows, COPIED_ROWS)} rows copied.`);
+  resultProblem.value = null;
+  try {
+    await use(state.result);
+  } catch (error) {
+    resultProblem.value = `${doing}: ${message(error)}`;
+  }
 }
 
-export const copySql = (): Promise<void> => copy(sql.value, "SQL copied.");
+export const copyResult = (): Promise<void> =>
+  withRows("copying the rows", async (result) => {
+    const text = await withResult(result, (id) => client.request((remote) => remote.tabbed(id, COPIED_ROWS), { limited: false }));
+    const rows = Math.min(result.rows, COPIED_ROWS);
+    await copy(text, `${count(rows, "row")} copied${rows < result.rows ? `, the first of ${result.rows.toLocaleString("en")}` : ""}`);
+  });
+
+export const saveCsv = (): Promise<void> =>
+  withRows("making the CSV file", async (result) => {
+    const data = await withResult(result, (id) => client.request((remote) => remote.csv(id), { limited: false }));
+    saveFile(data, `${(database.value?.name ?? "result").replace(/\.\w+$/, "")}.csv`);
+    say(`${count(result.rows, "row")} saved`);
+  });
+
+export async function copySql(): Promise<void> {
+  resultProblem.value = null;
+  try {
+    await copy(sql.value, "SQL copied");
+  } catch (error) {
+    resultProblem.value = message(error);
+  }
+}
 
 async function copy(text: string, said: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
-    status.value = said;
   } catch {
-    status.value = "The browser did not allow copying.";
+    throw new Error(`the browser did not allow copying ${showBytes(text.length)}; save the file instead`);
   }
+  say(said);
 }
 
-export async function saveCsv(): Promise<void> {
-  const state = resultState.value;
-  if (state.kind !== "rows") return;
-  const data = await withResult(state.result, (id) => client.request((remote) => remote.csv(id), false));
-  saveFile(data, `${(database.value?.name ?? "result").replace(/\.\w+$/, "")}.csv`);
+let noteTimer: ReturnType<typeof setTimeout> | undefined;
+function say(text: string): void {
+  resultNote.value = text;
+  status.value = `${text}.`;
+  clearTimeout(noteTimer);
+  noteTimer = setTimeout(() => (resultNote.value = null), 6000);
 }
 
 // Episodes
@@ -206,78 +327,124 @@ export const script: string[] = [];
 function keepEpisode(): void {
   const current = episode.value;
   if (current !== null && current.trace.outcome !== null) {
-    history.value = [current, ...history.value.filter((each) => each.id !== current.id)].slice(0, 50);
+    history.value = [current, ...history.value.filter((each) => !sameEpisode(each, current))].slice(0, 50);
   }
 }
 
-export async function ask(): Promise<void> {
-  const open = database.value;
-  const text = question.value.trim();
-  if (open === null || text === "" || episode.value?.running === true) return;
+/** Asks what is written, now or as soon as database and model are there. */
+export function ask(): void {
+  const asked = { question: question.value.trim(), evidence: evidence.value.trim() };
+  if (asked.question === "" || asking.value !== null) return;
   askError.value = null;
-  if (modelState.value.kind === "loading") {
-    askWaits.value = true;
-    return;
+  const adapter = adapterState.value.kind;
+  const model = modelState.value.kind;
+  if (adapter === "missing" || adapter === "wrong") {
+    askError.value = "no model can run here, so nothing can be asked; the note above says why";
+  } else if (database.value === null && opening.value === null) {
+    askError.value = "no database is open; choose one first";
+  } else if (model === "failed" || model === "lost") {
+    askError.value = "no model is loaded; load one, then ask again";
+  } else if (model !== "ready" || opening.value !== null) {
+    queued.value = asked;
+  } else {
+    queued.value = null;
+    void put(asked);
   }
+}
+
+/** Ends what belongs to the episode in the database worker, and nothing of the person's. */
+let control = new AbortController();
+
+/** Set to look at the answer once its rows are there. */
+export const reveal = signal(0);
+
+/** Runs an episode. From the first line on nothing else can be asked. */
+async function put(asked: Asked): Promise<void> {
+  const open = database.value;
+  if (open === null || asking.value !== null) return;
+  asking.value = { since: performance.now(), stopping: false };
+  stopPlaying();
   keepEpisode();
-  played.value = null;
+  control = new AbortController();
+  const { signal } = control;
   const id = (episodes += 1);
+  let trace: Trace | null = null;
   try {
     const chosen = settings.value;
-    const schema = chosen.schema === "shown" ? await client.request((remote) => remote.schema()) : null;
+    const { temperature, tokenBudget } = effective.value;
+    const schema = chosen.schema === "shown" ? await client.request((remote) => remote.schema(), { signal }) : null;
     const begun = performance.now();
     const update = (change: (current: Episode) => Episode): void => {
       const current = episode.value;
       if (current?.id === id) episode.value = change(current);
     };
-    const trace = await engine.ask(
+    followAgain();
+    const finished = await engine.ask(
       {
-        question: text,
-        evidence: evidence.value.trim() || null,
+        question: asked.question,
+        evidence: asked.evidence || null,
         schema,
-        temperature: chosen.temperature,
+        temperature: temperature ?? 0,
         seed: chosen.seed,
-        tokenBudget: chosen.tokenBudget,
+        tokenBudget: tokenBudget ?? USUAL_BUDGET,
         database: open.name,
         ...(script.length > 0 ? { script: script.splice(0) } : {}),
       },
       {
         begins: (first) =>
-          (episode.value = { id, trace: first, live: null, running: true, stopping: false, origin: "asked", check: null, startedAt: begun, endedAt: null }),
+          batch(() => {
+            episode.value = { id, trace: first, live: null, running: true, origin: "asked", text: null, check: null, startedAt: begun, endedAt: null };
+            clearAnswer();
+          }),
         changes: (next, live) => update((current) => ({ ...current, trace: next, live })),
-        tool: runTool,
-        check: checkSql,
+        tool: (name, args) => runTool(name, args, { signal }),
+        check: (text) => checkSql(text, { signal }),
       },
     );
-    update((current) => ({ ...current, trace, live: null, running: false, stopping: false, endedAt: performance.now() }));
+    trace = finished;
+    update((current) => ({ ...current, trace: finished, live: null, running: false, endedAt: performance.now() }));
     keepEpisode();
-    await showAnswer(trace);
-    status.value = `The episode is over: ${trace.outcome?.ended_by ?? "error"}.`;
+    status.value = `The episode is over: ${finished.outcome?.ended_by ?? "error"}.`;
   } catch (error) {
-    askError.value = message(error);
+    if (!/^stopped before/.test(message(error))) askError.value = message(error);
     if (episode.value?.id === id) episode.value = null;
+  } finally {
+    asking.value = null;
   }
+  if (trace === null || episode.value?.id !== id) return;
+  await showAnswer(trace);
+  if (episode.value?.id === id && asking.value === null) reveal.value += 1;
 }
 
-// A question that came before the model was ready.
+// A question that came before everything was there.
 effect(() => {
-  const { kind } = modelState.value;
-  if (kind === "loading" || !askWaits.peek()) return;
-  askWaits.value = false;
-  if (kind === "ready") setTimeout(() => void ask(), 0);
+  const waits = queued.value;
+  const model = modelState.value.kind;
+  const adapter = adapterState.value.kind;
+  if (waits === null || opening.value !== null || model === "loading") return;
+  if (model === "none" && (adapter === "checking" || adapter === "good")) return;
+  queueMicrotask(() => {
+    if (queued.peek() !== waits) return;
+    queued.value = null;
+    if (model === "ready") void put(waits);
+    else askError.value = `“${waits.question}” was not asked, because no model is loaded`;
+  });
 });
 
+/** A second press of a double click on Ask must not stop what it has just begun. */
+const STOP_AFTER_MS = 400;
+
 export function stop(): void {
-  const current = episode.value;
-  if (current?.running !== true) return;
-  episode.value = { ...current, stopping: true };
+  const current = asking.value;
+  if (current === null || current.stopping || performance.now() - current.since < STOP_AFTER_MS) return;
+  asking.value = { ...current, stopping: true };
   engine.stop();
-  client.interrupt();
+  control.abort();
 }
 
-export async function runTool(name: string, args: string): Promise<string> {
+export async function runTool(name: string, args: string, options: RequestOptions = {}): Promise<string> {
   try {
-    return await client.request((remote) => remote.call(name, args));
+    return await client.request((remote) => remote.call(name, args), options);
   } catch (error) {
     // Ended from outside: the episode goes on with the same words that the native program has for it.
     if (error instanceof Interrupted) return JSON.stringify({ text: `Error: ${error.message}`, is_error: true });
@@ -285,67 +452,89 @@ export async function runTool(name: string, args: string): Promise<string> {
   }
 }
 
-async function checkSql(text: string): Promise<string | null> {
+async function checkSql(text: string, options: RequestOptions): Promise<string | null> {
   try {
-    return await client.request((remote) => remote.check(text));
+    return await client.request((remote) => remote.check(text), options);
   } catch (error) {
     if (error instanceof Interrupted) return error.message;
     throw error;
   }
 }
 
-/** Puts the answer's SQL into the editor and runs it. */
+/** Takes the answer of an episode away, with its rows; what a person wrote stays. */
+function clearAnswer(): void {
+  const state = resultState.value;
+  const shown = answerSql.value;
+  const answers = shown !== null && (state.kind === "rows" ? state.result.sql === shown : state.kind !== "running" || state.sql === shown);
+  if (isAnswer.value || answers) {
+    clearResult();
+    if (isAnswer.value) sql.value = "";
+  }
+  answerSql.value = null;
+}
+
+/** Puts the answer's SQL into the editor, and runs it if the episode is about the database that is open. */
 async function showAnswer(trace: Trace): Promise<void> {
+  clearAnswer();
   const answer = trace.outcome?.sql;
   if (answer == null || answer.trim() === "") return;
+  const text = formatSql(answer);
   batch(() => {
-    sql.value = formatSql(answer);
-    sqlOrigin.value = "answer";
+    clearResult();
+    answerSql.value = text;
+    sql.value = text;
   });
-  await runSql();
+  if (belongs(trace)) await runSql();
 }
 
 export function showEpisode(wanted: Episode): void {
-  if (episode.value?.running === true) return;
+  if (asking.value !== null) return;
+  askError.value = null;
+  stopPlaying();
   keepEpisode();
-  played.value = null;
   episode.value = wanted;
   question.value = wanted.trace.config.question;
   evidence.value = wanted.trace.config.evidence ?? "";
+  followAgain();
   void showAnswer(wanted.trace);
 }
+
+/** The sample that an episode is about, if it is about one. */
+export const sampleOf = (trace: Trace): Sample | undefined => SAMPLES.find((each) => each.file === baseName(trace.config.run.database));
 
 // Traces
 
 export function saveTrace(current: Episode): void {
-  const words = current.trace.config.question.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? ["episode"];
+  const words = current.trace.config.question.slice(0, 500).toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? ["episode"];
   const name = `${words.join("-").slice(0, 60)}.glowworm.json`;
-  saveFile(new Blob([JSON.stringify(current.trace, null, 1)], { type: "application/json" }), name);
+  // An opened one is saved as it was read: numbers of more digits than JavaScript has stay what they are.
+  saveFile(new Blob([current.text ?? JSON.stringify(current.trace, null, 1)], { type: "application/json" }), name);
 }
+
+/** Bytes of a trace that are read at most: an episode has some hundred kilobytes. */
+const LARGEST_TRACE = 64e6;
 
 export async function openTrace(file: File): Promise<void> {
   askError.value = null;
   try {
-    if (episode.value?.running === true) throw new Error("an episode is running; stop it first");
-    if (file.size > 100e6) throw new Error(`${file.name}: ${showBytes(file.size)} is too large for a trace`);
-    const text = await file.text();
-    const read = await client.request((remote) => remote.readTrace(text)).catch((error: unknown) => {
-      throw new Error(`${file.name}: ${message(error)}`);
+    if (asking.value !== null) throw new Error("an episode is running; stop it first, then open the trace");
+    if (file.size > LARGEST_TRACE) throw new Error(`${file.name}: ${showBytes(file.size)} is too large for a trace`);
+    const text = await file.text().catch(() => {
+      throw new Error(`${file.name}: the file cannot be read; it was moved or changed, choose it again`);
+    });
+    const read = await aside((remote) => remote.readTrace(text), 30, "it takes longer than 30 s to read, and no trace of an episode does").catch((error: unknown) => {
+      throw new Error(`${file.name}: ${whyNoTrace(text, message(error))}`);
     });
     const trace = JSON.parse(read.trace) as Trace;
+    if (asking.value !== null) throw new Error("an episode has begun meanwhile; open the trace again when it is over");
+    stopPlaying();
     keepEpisode();
-    played.value = null;
     const id = (episodes += 1);
-    question.value = trace.config.question;
-    evidence.value = trace.config.evidence ?? "";
-    episode.value = { id, trace, live: null, running: false, stopping: false, origin: "file", check: read.check, startedAt: 0, endedAt: null };
-    // A trace of a sample is shown with that sample.
-    const sample = SAMPLES.find((each) => each.file === trace.config.run.database);
-    if (database.value?.name === trace.config.run.database) await showAnswer(trace);
-    else if (sample === undefined && trace.outcome?.sql != null) {
-      sql.value = formatSql(trace.outcome.sql);
-      sqlOrigin.value = "answer";
-    }
+    question.value = trace.config.question.slice(0, 4000);
+    evidence.value = (trace.config.evidence ?? "").slice(0, 4000);
+    episode.value = { id, trace, live: null, running: false, origin: "file", text: read.trace, check: read.check, startedAt: 0, endedAt: null };
+    followAgain();
+    await showAnswer(trace);
   } catch (error) {
     askError.value = message(error);
   }

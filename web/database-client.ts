@@ -1,13 +1,17 @@
 /** The page's end of the database worker: one request at a time, each with a limit on its time. */
 
-import * as Comlink from "comlink";
+import type * as Comlink from "comlink";
+import { message } from "./format";
+import type { Table } from "./state";
+import { WorkerHandle } from "./worker-handle";
 import type { DatabaseApi } from "./workers/database";
 import workerAddress from "./workers/database.ts?worker&url";
-import { startWorker } from "./workers/start";
-import type { Table } from "./state";
 
 /** Seconds that a query may run. SQLite in a browser cannot be interrupted: past it the worker is ended. */
 export const QUERY_SECONDS = 5;
+
+/** Seconds that opening may take: reading a large file from a slow disk, or a schema whose views multiply. */
+export const OPEN_SECONDS = 60;
 
 /** The worker itself looks at the clock between rows. It gets this long to notice before it is ended. */
 const GRACE_MS = 150;
@@ -30,86 +34,110 @@ export interface Catalog {
 export class Interrupted extends Error {}
 
 type Remote = Comlink.Remote<DatabaseApi>;
+type Handle = WorkerHandle<DatabaseApi>;
+
+export interface RequestOptions {
+  /** False for what may take as long as it needs: the caller then has a way to end it. */
+  limited?: boolean;
+  /** Ends this request, and no other, whether it runs or waits. */
+  signal?: AbortSignal;
+  /** Called when it is this request's turn. */
+  begins?: () => void;
+}
+
+const CANCELLED = "interrupted: the query was cancelled";
+
+const start = (): Handle => new WorkerHandle<DatabaseApi>(workerAddress, "glowworm-database");
 
 export class DatabaseClient {
-  #worker: Worker | null = null;
-  #remote: Remote | null = null;
+  #handle: Handle | null = null;
   #source: Source | null = null;
   #tooLong = "";
   /** Settles when the worker can be used: after a restart, when the file is open again. */
   #ready: Promise<void> = Promise.resolve();
   #queue: Promise<unknown> = Promise.resolve();
   #waiting = 0;
-  /** Ends the request that is running. */
-  #interrupt: ((reason: Error) => void) | null = null;
-  /** Rises with every restart: results of the worker before are gone. */
-  generation = 0;
 
   get idle(): boolean {
     return this.#waiting === 0;
   }
 
-  #start(): Remote {
-    this.#worker?.terminate();
-    this.#worker = startWorker(workerAddress, "glowworm-database");
-    this.#remote = Comlink.wrap<DatabaseApi>(this.#worker);
-    return this.#remote;
+  /**
+   * Opens a database in a worker of its own, so that the one before can be used until then, stays open if this fails,
+   * and opening can be ended at any time.
+   */
+  async open(source: Source, signal: AbortSignal): Promise<Catalog> {
+    const handle = start();
+    let catalog: Catalog;
+    try {
+      catalog = JSON.parse(await this.#opened(handle, source, signal)) as Catalog;
+      signal.throwIfAborted();
+    } catch (error) {
+      handle.end(new Error("not opened"));
+      throw error;
+    }
+    const before = this.#handle;
+    this.#handle = handle;
+    this.#source = source;
+    this.#tooLong = catalog.tooLong;
+    this.#ready = Promise.resolve();
+    before?.end(new Interrupted("interrupted: another database was opened"));
+    return catalog;
   }
 
-  /** Opens a database. One that was open before stays open if this fails. */
-  open(source: Source): Promise<Catalog> {
-    return this.#enqueue(async () => {
-      await this.#ready.catch(() => undefined);
-      const remote = this.#remote ?? this.#start();
-      const catalog = JSON.parse(await remote.open(source.name, source.file, source.log, QUERY_SECONDS)) as Catalog;
-      this.#source = source;
-      this.#tooLong = catalog.tooLong;
-      this.#ready = Promise.resolve();
-      return catalog;
-    });
+  async #opened(handle: Handle, source: Source, signal?: AbortSignal): Promise<string> {
+    const late = new Error(`${source.name} could not be opened within ${OPEN_SECONDS} s; its views or its schema may be too much for a browser, and the command-line program has more time: glowworm ask --db`);
+    const timer = setTimeout(() => handle.end(late), OPEN_SECONDS * 1000);
+    const cancelled = (): void => handle.end(signal?.reason instanceof Error ? signal.reason : new Error("cancelled"));
+    signal?.addEventListener("abort", cancelled, { once: true });
+    try {
+      return await handle.call((remote) => remote.open(source.name, source.file, source.log, QUERY_SECONDS));
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", cancelled);
+    }
   }
 
   /** Runs one request after those before it, within the time limit unless `limited` is false. */
-  request<T>(run: (remote: Remote) => Promise<T>, limited = true): Promise<T> {
+  request<T>(run: (remote: Remote) => Promise<T>, { limited = true, signal, begins }: RequestOptions = {}): Promise<T> {
     return this.#enqueue(async () => {
-      await this.#ready;
-      const remote = this.#remote ?? this.#start();
-      return new Promise<T>((resolve, reject) => {
-        const timer = limited
-          ? setTimeout(() => this.#end(new Interrupted(this.#tooLong)), QUERY_SECONDS * 1000 + GRACE_MS)
-          : undefined;
-        const done = (): void => {
-          clearTimeout(timer);
-          this.#interrupt = null;
-        };
-        this.#interrupt = (reason) => {
-          done();
-          reject(reason);
-        };
-        run(remote).then(
-          (value) => (done(), resolve(value)),
-          (error: unknown) => (done(), reject(error as Error)),
-        );
-      });
+      // A worker that is reopening its file is waited for, but not by somebody who has given up.
+      await until(this.#ready, signal);
+      if (signal?.aborted === true) throw new Interrupted(CANCELLED);
+      const handle = (this.#handle ??= start());
+      begins?.();
+      const timer = limited ? setTimeout(() => this.#end(handle, new Interrupted(this.#tooLong)), QUERY_SECONDS * 1000 + GRACE_MS) : undefined;
+      const cancelled = (): void => this.#end(handle, new Interrupted(CANCELLED));
+      signal?.addEventListener("abort", cancelled, { once: true });
+      try {
+        return await handle.call(run);
+      } catch (error) {
+        // A worker that ran out of memory is of no use any more.
+        if (error instanceof Error && (error.name === "RuntimeError" || error.name === "RangeError")) {
+          const what = new Error(`this is too much for the memory of a browser (${message(error).replace(/\.$/, "")}); ask for fewer rows or columns, with a LIMIT`);
+          this.#end(handle, what);
+          throw what;
+        }
+        throw error;
+      } finally {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", cancelled);
+      }
     });
   }
 
-  /** Ends the request that is running, if there is one. */
-  interrupt(): void {
-    if (this.#interrupt !== null) this.#end(new Interrupted("interrupted: the query was cancelled"));
-  }
-
-  #end(reason: Error): void {
-    const interrupt = this.#interrupt;
-    this.generation += 1;
-    const remote = this.#start();
-    const source = this.#source;
-    if (source !== null) {
-      this.#ready = remote.open(source.name, source.file, source.log, QUERY_SECONDS).then(() => undefined);
-      // Whoever asks next hears of a failure; until then nobody waits for this.
-      this.#ready.catch(() => undefined);
+  /** Ends a worker and opens the file again in a new one. */
+  #end(handle: Handle, reason: Error): void {
+    if (handle === this.#handle) {
+      const next = (this.#handle = start());
+      const source = this.#source;
+      if (source !== null) {
+        this.#ready = this.#opened(next, source).then(() => undefined);
+        // Whoever asks next hears of a failure; until then nobody waits for this.
+        this.#ready.catch(() => undefined);
+      }
     }
-    interrupt?.(reason);
+    handle.end(reason);
   }
 
   #enqueue<T>(job: () => Promise<T>): Promise<T> {
@@ -118,5 +146,27 @@ export class DatabaseClient {
     this.#queue = result.catch(() => undefined);
     void this.#queue.then(() => (this.#waiting -= 1));
     return result;
+  }
+}
+
+/** What `promise` gives, or nothing more as soon as `signal` says so. */
+function until(promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  if (signal === undefined) return promise;
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+    promise.then(resolve, reject);
+  });
+}
+
+/** Something short that needs the worker's wasm and no database: in a worker of its own, beside whatever else runs. */
+export async function aside<T>(run: (remote: Remote) => Promise<T>, seconds: number, late: string): Promise<T> {
+  const handle = start();
+  const timer = setTimeout(() => handle.end(new Error(late)), seconds * 1000);
+  try {
+    return await handle.call(run);
+  } finally {
+    clearTimeout(timer);
+    handle.end(new Error("done"));
   }
 }

@@ -24,7 +24,7 @@ Object.assign(globalThis, {
     logits: (ids: number[]) => engine.remote.logits(ids),
     tool: runTool,
     script: (replies: string[]) => void script.push(...replies),
-    selfTest: () => engine.remote.selfTest(),
+    selfTest: () => engine.runSelfTest(),
     destroyDevices: () => engine.remote.destroyDevices(),
   },
 });

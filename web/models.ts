@@ -22,9 +22,8 @@ export const storeError = signal<string | null>(null);
 
 export async function refreshStored(): Promise<void> {
   try {
-    storedModels.value = await engine.remote.stored();
-    freeBytes.value = await engine.remote.freeSpace();
-    storeError.value = null;
+    storedModels.value = await engine.library.call((remote) => remote.stored());
+    freeBytes.value = await engine.library.call((remote) => remote.freeSpace());
   } catch (error) {
     storeError.value = message(error);
   }
@@ -63,12 +62,11 @@ export async function fetchAndLoad(wanted: { repository: string; revision: strin
   const { path } = wanted;
   progress.value = { phase: "downloading", done: 0, total: wanted.size, rate: 0, note: "", path };
   try {
-    const done = await engine.remote.download(
-      { repository: wanted.repository, revision: wanted.revision, path, size: wanted.size, sha256: wanted.sha256 },
-      Comlink.proxy((next: Progress) => {
-        if (progress.value !== null) progress.value = { ...next, path };
-      }),
-    );
+    const told = Comlink.proxy((next: Progress) => {
+      if (progress.value !== null) progress.value = { ...next, path };
+    });
+    const asked = { repository: wanted.repository, revision: wanted.revision, path, size: wanted.size, sha256: wanted.sha256 };
+    const done = await engine.library.call((remote) => remote.download(asked, told));
     progress.value = null;
     await refreshStored();
     await useStored(done);
@@ -82,20 +80,29 @@ export async function fetchAndLoad(wanted: { repository: string; revision: strin
 }
 
 export function pauseDownload(): void {
-  void engine.remote.pause();
+  engine.library.call((remote) => remote.pause()).catch((error: unknown) => (hubError.value = message(error)));
 }
 
 export async function useStored(model: Stored): Promise<void> {
+  // Whatever was said of the models before, this is a new try.
+  storeError.value = null;
   await engine.load({ kind: "stored", id: model.id }, model.prompt, model.path.split("/").at(-1) ?? model.path);
 }
 
-export async function removeStored(id: string): Promise<void> {
+export async function removeStored(model: Stored): Promise<void> {
+  storeError.value = null;
   try {
-    await engine.remote.remove(id);
+    await engine.library.call((remote) => remote.remove(model.id));
   } catch (error) {
-    storeError.value = message(error);
+    storeError.value = `${model.path} could not be deleted: ${message(error)}`;
   }
   await refreshStored();
+}
+
+/** What is left of a download whose description is lost: its repository tells again what it is. */
+export function lookUpAgain(model: Stored): void {
+  repository.value = `hf://${model.repository}/${model.path}`;
+  void listRepository();
 }
 
 export function closePanel(): void {

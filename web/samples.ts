@@ -17,13 +17,13 @@ export const SAMPLES: Sample[] = [
 const OFFERED = 3;
 
 /**
- * Questions about a sample to ask with one click. To the built-in model only such as it is tested to answer rightly,
- * those with the longest answer first: they show most.
+ * Questions about a sample to ask with one click. To the built-in model those that it is tested to answer rightly, the
+ * ones with the longest answer first, which show most; of a sample without such the simplest.
  */
 export function exampleQuestions(file: string, builtIn: boolean): string[] {
-  return questions
-    .filter((each) => `${each.db_id}.sqlite` === file && (each.builtin || !builtIn))
-    .sort((a, b) => b.SQL.length - a.SQL.length)
-    .slice(0, OFFERED)
-    .map((each) => each.question);
+  const about = questions.filter((each) => `${each.db_id}.sqlite` === file && each.evidence === "");
+  const tested = about.filter((each) => each.builtin);
+  const longest = (list: typeof about) => [...list].sort((a, b) => b.SQL.length - a.SQL.length);
+  const shown = !builtIn ? longest(about) : tested.length > 0 ? longest(tested) : longest(about).reverse();
+  return shown.slice(0, OFFERED).map((each) => each.question);
 }

@@ -37,6 +37,8 @@ export type DatabaseState =
   | { kind: "failed"; name: string; error: string };
 
 export const databaseState = signal<DatabaseState>({ kind: "none" });
+/** A database that is being opened, beside the one that is open. */
+export const opening = signal<{ name: string; since: number; cancel: () => void } | null>(null);
 export const rowCounts = signal<ReadonlyMap<string, RowCount>>(new Map());
 /** What went wrong with a file that did not replace the open one. */
 export const databaseError = signal<string | null>(null);
@@ -53,8 +55,9 @@ export interface Adapter {
   maxBuffer: number;
   maxBinding: number;
   features: string[];
-  /** What the self-test computed, in words. */
+  /** What the self-test computed, in words; empty before it. */
   test: string;
+  testing: boolean;
 }
 
 export type AdapterState =
@@ -78,17 +81,21 @@ export interface Model {
   longestContext: number;
   /** Bytes of GPU memory. */
   memory: number;
+  /** The temperature that it works best at. */
+  temperature: number;
   prompt: { kind: PromptKind; source: string };
 }
 
 export type ModelState =
   | { kind: "none" }
-  | { kind: "loading"; name: string; stage: "reading" | "compiling"; done: number; total: number; since: number }
+  | { kind: "loading"; name: string; stage: "reading" | "compiling"; done: number; total: number; since: number; moved: number; why: string | null }
   | { kind: "ready"; model: Model }
   | { kind: "failed"; name: string; error: string }
   | { kind: "lost"; name: string; error: string };
 
 export const modelState = signal<ModelState>({ kind: "none" });
+/** Why a model that was chosen is not taken; what is loaded stays. */
+export const modelProblem = signal<string | null>(null);
 export const modelPanelOpen = signal(false);
 
 /** The text of a turn that is being written. */
@@ -109,14 +116,21 @@ export interface Episode {
   trace: Trace;
   live: Live | null;
   running: boolean;
-  stopping: boolean;
   origin: "asked" | "file";
+  /** Of an opened trace: the text that it was read from, which is saved again as it is. */
+  text: string | null;
   /** Of an opened trace: whether its steps follow from one another by the rules of the protocol. */
   check: string | null;
   /** Milliseconds at which it began and ended on the page's clock. */
   startedAt: number;
   endedAt: number | null;
 }
+
+/** Whether two are the same episode: one that is opened from a file may be one of this visit, or have been opened before. */
+export const sameEpisode = (a: Episode, b: Episode): boolean => {
+  const [of, other] = [a.trace.config.run, b.trace.config.run];
+  return a.id === b.id || (of.started_at !== null && of.started_at === other.started_at && a.trace.config.question === b.trace.config.question && a.trace.turns.length === b.trace.turns.length);
+};
 
 export const episode = signal<Episode | null>(null);
 export const history = signal<readonly Episode[]>([]);
@@ -128,31 +142,63 @@ export const shownTurns = computed<Turn[]>(() => {
   return played.value === null ? turns : turns.slice(0, played.value);
 });
 
+/** The name of a database file, without the folders that a native program may have been given. */
+export const baseName = (path: string): string => path.split(/[\\/]/).at(-1) ?? path;
+
+/** Whether an episode is about the database that is open. */
+export const belongs = (trace: Trace): boolean => database.value !== null && baseName(trace.config.run.database) === database.value.name;
+
 export const tableLights = computed<ReadonlyMap<string, Light>>(() => {
   const names = database.value?.tables.map((table) => table.name) ?? [];
   const current = episode.value;
-  if (current === null) return lights(names, [], null);
+  // A lamp says what was seen of this database: an episode of another one lights none here.
+  if (current === null || !belongs(current.trace)) return lights(names, [], null);
   return lights(names, shownTurns.value, played.value === null ? current.trace.outcome : null);
 });
 
 export interface Settings {
   schema: "withheld" | "shown";
-  temperature: number;
+  /** null: what the model brings. */
+  temperature: number | null;
   seed: number;
-  tokenBudget: number;
+  /** null: as much as usual, or as the model can take. */
+  tokenBudget: number | null;
 }
+
+/** Tokens of an episode where nobody says otherwise. */
+export const USUAL_BUDGET = 12_288;
 
 export const question = signal("");
 export const evidence = signal("");
-export const settings = signal<Settings>({ schema: "withheld", temperature: 0.6, seed: 1, tokenBudget: 12_288 });
-/** A question was asked while the model was loading. */
-export const askWaits = signal(false);
+export const settings = signal<Settings>({ schema: "withheld", temperature: null, seed: 1, tokenBudget: null });
+
+/** The settings as an episode would have them now; what only the model can tell is null until one is there. */
+export const effective = computed(() => {
+  const { temperature, tokenBudget } = settings.value;
+  const model = modelState.value.kind === "ready" ? modelState.value.model : null;
+  return {
+    temperature: temperature ?? model?.temperature ?? null,
+    tokenBudget: model === null ? tokenBudget : Math.min(tokenBudget ?? USUAL_BUDGET, model.longestContext),
+  };
+});
+
+/** From the press on Ask to the end of the episode: as long as it is set nothing else can be asked, opened or loaded. */
+export const asking = signal<{ since: number; stopping: boolean } | null>(null);
+export interface Asked {
+  question: string;
+  evidence: string;
+}
+/** A question that was asked before everything was there, as it was written then. */
+export const queued = signal<Asked | null>(null);
 /** What went wrong with asking, where no episode shows it. */
 export const askError = signal<string | null>(null);
 
 /** The SQL in the editor. */
 export const sql = signal("");
-export const sqlOrigin = signal<"answer" | "person">("person");
+/** The SQL of the episode that is shown, as the editor was given it. */
+export const answerSql = signal<string | null>(null);
+/** Whether the editor holds the model's answer, unchanged. */
+export const isAnswer = computed(() => answerSql.value !== null && sql.value === answerSql.value);
 
 export interface Result {
   id: number;
@@ -165,11 +211,16 @@ export interface Result {
 
 export type ResultState =
   | { kind: "none" }
-  | { kind: "running"; sql: string; since: number }
+  /** `since` is null while the query waits for its turn. */
+  | { kind: "running"; sql: string; since: number | null; stop: () => void }
   | { kind: "rows"; result: Result }
   | { kind: "failed"; error: string };
 
 export const resultState = signal<ResultState>({ kind: "none" });
+/** What went wrong with a result that is there: copying or saving it. */
+export const resultProblem = signal<string | null>(null);
+/** What was just copied or saved, in words; gone after some seconds. */
+export const resultNote = signal<string | null>(null);
 
 /** What a screen reader is told. */
 export const status = signal("");

@@ -86,6 +86,27 @@ export interface Trace {
   outcome: Outcome | null;
 }
 
+/**
+ * Why a file is no trace, for people. `said` is what the reader in the database worker says of it: its own sentences are
+ * kept, those of its JSON library are put in other words.
+ */
+export function whyNoTrace(text: string, said: string): string {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    const kind = text.startsWith("SQLite format 3") ? "it is a database" : text.trim() === "" ? "the file is empty" : "it is not JSON, or it is cut short";
+    return `this is not a Glowworm trace: ${kind}`;
+  }
+  const format = typeof value === "object" && value !== null && "format" in value ? value.format : undefined;
+  if (format !== "glowworm-trace") return "this is not a Glowworm trace: nothing in it says that it is one; a trace comes from Save trace or --save-trace";
+  const missing = /missing field `([^`]+)`/.exec(said)?.[1];
+  if (missing !== undefined) return `this Glowworm trace is incomplete: the part “${missing}” is missing; save it again`;
+  const place = / at line (\d+) column (\d+)/.exec(said);
+  if (place !== null) return `this Glowworm trace cannot be read: something in it is not as it should be (line ${place[1]}, column ${place[2]}); save it again, or use the program that wrote it`;
+  return said;
+}
+
 /** How an episode ended, for people. */
 export const ENDED_BY: Record<EndedBy, string> = {
   submit_sql: "the model submitted its answer",
@@ -95,6 +116,9 @@ export const ENDED_BY: Record<EndedBy, string> = {
   cancelled: "stopped by you",
   error: "stopped by an error",
 };
+
+/** Characters of a text in which table names are looked for: no query and no list of keys is longer. */
+const MOST_READ = 100_000;
 
 /** What the model has seen of a table. */
 export type Light = "dark" | "named" | "seen" | "used";
@@ -115,7 +139,7 @@ export function lights(tables: string[], turns: Turn[], outcome: Outcome | null)
     if (ORDER.indexOf(to) > ORDER.indexOf(found.get(known) ?? "dark")) found.set(known, to);
   };
   const mentioned = (text: string, to: Light): void => {
-    for (const word of words(text, byFolded)) light(word, to);
+    for (const word of words(text.slice(0, MOST_READ), byFolded)) light(word, to);
   };
   for (const turn of turns) {
     for (const call of turn.calls) {
@@ -126,7 +150,7 @@ export function lights(tables: string[], turns: Turn[], outcome: Outcome | null)
       };
       switch (call.name) {
         case "list_tables":
-          for (const line of call.result.text.split("\n")) light(line, "named");
+          for (const line of call.result.text.slice(0, 10 * MOST_READ).split("\n")) light(line, "named");
           break;
         case "foreign_keys":
         case "join_path":
@@ -166,13 +190,13 @@ export function resultLine(call: Call): string {
   const result = call.result;
   if (result === null) return call.status === "pending" ? "running" : "no result";
   if (result.is_error) return firstLine(result.text);
-  const lines = result.text === "" ? 0 : result.text.split("\n").length;
+  const lines = lineCount(result.text);
   const more = /\n\.\.\. \(showing first \d+ rows?; more rows exist\)$/.test(result.text);
   switch (call.name) {
     case "list_tables":
       return count(lines, "name");
     case "describe_table":
-      return count(columnsOf(result.text), "column");
+      return count(columnsOf(result.text.slice(0, MOST_READ)), "column");
     case "foreign_keys":
       return result.text === "None" ? "no keys" : count(lines, "key");
     case "join_path":
@@ -182,12 +206,19 @@ export function resultLine(call: Call): string {
     case "sample_rows":
     case "run_query": {
       const rows = result.rows ?? Math.max(0, lines - 1 - (more ? 1 : 0));
-      if (rows === 1 && !more) return `1 row: ${clip(result.text.split("\n")[1] ?? "", 60)}`;
+      if (rows === 1 && !more) return `1 row: ${clip(result.text.slice(result.text.indexOf("\n") + 1).split("\n", 1)[0] ?? "", 60)}`;
       return more ? `first ${count(rows, "row")}, more exist` : count(rows, "row");
     }
     default:
       return firstLine(result.text);
   }
+}
+
+function lineCount(text: string): number {
+  if (text === "") return 0;
+  let lines = 1;
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) lines += 1;
+  return lines;
 }
 
 /** How many columns a CREATE statement on one line declares: commas at the depth of its own parentheses. */
@@ -225,10 +256,13 @@ function columnsOf(sql: string): number {
   return columns;
 }
 
+/** Characters that fit on the line of a call, with room to spare. */
+const ONE_LINE = 400;
+
 /** A call on one line: the tool apart, its arguments in words. */
 export function callLine(call: Call): { tool: string; detail: string } {
   const args = call.args;
-  const text = (name: string): string => (typeof args[name] === "string" ? args[name] : "");
+  const text = (name: string): string => (typeof args[name] === "string" ? args[name].slice(0, ONE_LINE) : "");
   switch (call.name) {
     case "run_query":
     case "submit_sql":
@@ -238,14 +272,14 @@ export function callLine(call: Call): { tool: string; detail: string } {
     case "distinct_values":
       return { tool: call.name, detail: `${text("table_name")}.${text("column_name")}` };
     case null:
-      return { tool: "unreadable call", detail: call.raw.replace(/\s+/g, " ").trim() };
+      return { tool: "unreadable call", detail: call.raw.slice(0, ONE_LINE).replace(/\s+/g, " ").trim() };
     default:
-      return { tool: call.name, detail: text("table_name") };
+      return { tool: clip(call.name, 40), detail: text("table_name") };
   }
 }
 
 function firstLine(text: string): string {
-  return clip(text.split("\n")[0] ?? "", 160);
+  return clip(text.slice(0, 400).split("\n")[0] ?? "", 160);
 }
 
 export function clip(text: string, length: number): string {
@@ -258,5 +292,24 @@ export function count(number: number, noun: string): string {
 
 /** Tokens in the context after the last finished turn. */
 export function tokensUsed(trace: Trace): number {
-  return trace.turns.reduce((most, turn) => Math.max(most, turn.context_tokens), 0);
+  return mostTokens(trace.turns);
+}
+
+export const mostTokens = (turns: Turn[]): number => turns.reduce((most, turn) => Math.max(most, turn.context_tokens), 0);
+
+/** Characters at the end of a text that must repeat before that is said. */
+const REPEATED = 200;
+/** Characters of the longest phrase whose repetition is noticed. */
+const LONGEST_PHRASE = 60;
+
+/** Whether a text ends in one phrase over and over: a model that does that seldom finds its way out. */
+export function repeats(text: string): boolean {
+  const end = text.slice(-(REPEATED + LONGEST_PHRASE));
+  if (end.length < REPEATED + LONGEST_PHRASE || end.trim() === "") return false;
+  for (let period = 1; period <= LONGEST_PHRASE; period += 1) {
+    let at = end.length - 1;
+    while (at >= end.length - REPEATED && end[at] === end[at - period]) at -= 1;
+    if (at < end.length - REPEATED) return true;
+  }
+  return false;
 }

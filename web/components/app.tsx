@@ -1,5 +1,8 @@
 import { useEffect } from "preact/hooks";
 import { openFiles } from "../actions";
+import { engine } from "../engine-client";
+import { sentence } from "../format";
+import { watchScrolling } from "../scroll";
 import { adapterState, status } from "../state";
 import { Answer } from "./answer";
 import { AskForm } from "./ask-form";
@@ -11,6 +14,7 @@ import { ModelPanel } from "./model-panel";
 
 export function App() {
   useDrop();
+  useEffect(watchScrolling, []);
   const adapter = adapterState.value;
   return (
     <div class="shell">
@@ -20,8 +24,11 @@ export function App() {
         <div class="column">
           {(adapter.kind === "missing" || adapter.kind === "wrong") && (
             <div class="notice" data-testid="no-adapter">
-              <p><strong>No model can run here.</strong> {adapter.problem}.</p>
-              <p>Everything else works: browse the database, run SQL, open a saved trace.</p>
+              <p><strong>No model can run here.</strong> {sentence(adapter.problem)}</p>
+              <p>
+                Everything else works: browse the database, run SQL, open a saved trace.{" "}
+                <button type="button" class="link" onClick={() => void engine.checkAgain(adapter.kind === "wrong" ? adapter.adapter : null)}>Look again</button>
+              </p>
             </div>
           )}
           <AskForm />

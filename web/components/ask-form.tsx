@@ -3,32 +3,39 @@ import { useSignal } from "@preact/signals";
 import { ask, stop } from "../actions";
 import { now } from "../clock";
 import { engine } from "../engine-client";
-import { bytes, duration } from "../format";
-import { adapterState, askError, askWaits, database, episode, evidence, modelPanelOpen, modelState, question, settings } from "../state";
-import { exampleQuestions } from "../samples";
+import { integer } from "../format";
+import {
+  adapterState, asking, askError, database, effective, episode, evidence, modelPanelOpen, modelProblem, modelState, opening, question, queued, settings,
+  type Settings,
+} from "../state";
+import { exampleQuestions, SAMPLES } from "../samples";
+import { clip, repeats } from "../trace";
 import { ErrorBox } from "./error-box";
+import { loadingWords } from "./loading-words";
 
 export function AskForm() {
   const input = useRef<HTMLTextAreaElement>(null);
   const showEvidence = useSignal(false);
   const showSettings = useSignal(false);
   useEffect(() => input.current?.focus({ preventScroll: true }), []);
-  const running = episode.value?.running === true;
-  const stopping = episode.value?.stopping === true;
+  const busy = asking.value;
   const model = modelState.value;
-  const ready = (model.kind === "ready" || model.kind === "loading") && database.value !== null;
-  const chosen = settings.value;
-  const budget = model.kind === "ready" ? Math.min(chosen.tokenBudget, model.model.longestContext) : chosen.tokenBudget;
+  const adapter = adapterState.value.kind;
+  const usable = adapter === "checking" || adapter === "good";
+  const waitable = model.kind === "ready" || model.kind === "loading" || model.kind === "none";
+  const ready = usable && waitable && (database.value !== null || opening.value !== null);
   const builtIn = model.kind === "ready" ? model.model.source === "built-in" : model.kind !== "loading" || model.name === "built-in";
-  const usable = adapterState.value.kind === "checking" || adapterState.value.kind === "good";
-  const examples = !usable ? [] : exampleQuestions(database.value?.name ?? "", builtIn);
+  const open = database.value?.name ?? "";
+  const examples = usable ? exampleQuestions(open, builtIn) : [];
+  const fresh = busy === null && queued.value === null && episode.value === null;
   return (
     <form
       class="ask"
+      noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        if (running) stop();
-        else void ask();
+        if (busy !== null) stop();
+        else ask();
       }}
     >
       <label class="visually-hidden" for="question">Question</label>
@@ -38,55 +45,59 @@ export function AskForm() {
           ref={input}
           data-testid="question"
           rows={1}
-          placeholder="Ask a question about this database"
+          placeholder="Ask about this database"
           value={question.value}
           onInput={(event) => (question.value = event.currentTarget.value)}
           onKeyDown={(event) => {
             if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
               event.preventDefault();
-              if (!running) void ask();
+              if (busy === null) ask();
             }
           }}
         />
-        {running ? (
-          <button class="button stop" type="submit" data-testid="stop" disabled={stopping}>{stopping ? "Stopping" : "Stop"}</button>
+        {busy !== null ? (
+          <button key="stop" class="button stop" type="submit" data-testid="stop" disabled={busy.stopping}>{busy.stopping ? "Stopping" : "Stop"}</button>
         ) : (
-          <button class="button main" type="submit" data-testid="ask" disabled={!ready || question.value.trim() === ""}>Ask</button>
+          <button key="ask" class="button main" type="submit" data-testid="ask" disabled={!ready || question.value.trim() === ""}>Ask</button>
         )}
       </div>
+      <Repetition />
       <div class="disclosures">
         <button type="button" class="toggle" aria-expanded={showEvidence.value} onClick={() => (showEvidence.value = !showEvidence.value)}>
-          evidence{evidence.value.trim() !== "" && !showEvidence.value && " (given)"}
+          note for the model {evidence.value.trim() !== "" && !showEvidence.value ? "(given)" : "(optional)"}
         </button>
         <button type="button" class="toggle" aria-expanded={showSettings.value} onClick={() => (showSettings.value = !showSettings.value)}>
-          settings (schema {chosen.schema} · T {chosen.temperature} · seed {chosen.seed} · {budget.toLocaleString("en")} tokens)
+          settings (<SettingsWords />)
         </button>
       </div>
       {/* Always there, so that a note can be filled in without opening anything first. */}
       <label class={showEvidence.value ? "field" : "field visually-hidden"}>
-        Evidence: what the model should know, such as what a code in a column means
+        What the model should know and cannot find in the database, such as what a code in a column means
         <textarea data-testid="evidence" rows={2} value={evidence.value} tabIndex={showEvidence.value ? 0 : -1} onInput={(event) => (evidence.value = event.currentTarget.value)} />
       </label>
       {showSettings.value && <SettingsFields />}
-      {examples.length > 0 && !running && episode.value === null && (
+      {examples.length > 0 && fresh && (
         <div class="examples">
           <span class="dim">Try:</span>
           {examples.map((text) => (
-            <button key={text} type="button" class="link" onClick={() => ((question.value = text), ready ? void ask() : input.current?.focus())}>{text}</button>
+            <button key={text} type="button" class="link" onClick={() => ((question.value = text), ready ? ask() : input.current?.focus())}>{text}</button>
           ))}
         </div>
       )}
-      <Waiting />
-      {model.kind === "ready" && model.model.source === "built-in" && episode.value === null && (
-        <p class="small dim">
-          The built-in model is tiny: it answers simple questions, mostly of one table, about Chinook-like databases.{" "}
-          <button type="button" class="link" onClick={() => (modelPanelOpen.value = true)}>Load a model of 2 billion parameters</button> for real ones.
-        </p>
+      {fresh && usable && open !== "" && !SAMPLES.some((each) => each.file === open) && (
+        <p class="small dim">Ask in plain words and use the names of your tables and columns where you can, such as “How many rows does {clip(database.value?.tables[0]?.name || "a table", 40)} have?”</p>
       )}
+      <Waiting />
       {(model.kind === "failed" || model.kind === "lost") && (
         <ErrorBox text={model.error}>
           {engine.canReload && <button type="button" class="button" onClick={() => void engine.loadAgain()}>Load again</button>}{" "}
           <button type="button" class="button" onClick={() => (modelPanelOpen.value = true)}>Choose a model</button>
+        </ErrorBox>
+      )}
+      {modelProblem.value !== null && (
+        <ErrorBox text={modelProblem.value}>
+          {model.kind === "ready" && <p class="small">{model.model.name} stays loaded.</p>}
+          <button type="button" class="link small" onClick={() => (modelProblem.value = null)}>Close this message</button>
         </ErrorBox>
       )}
       {askError.value !== null && <ErrorBox text={askError.value} />}
@@ -94,52 +105,105 @@ export function AskForm() {
   );
 }
 
-/** What a question waits for, with numbers that move. */
+/** A model that says one thing over and over goes on until its tokens are used up: somebody may want to know. */
+function Repetition() {
+  const current = episode.value;
+  const live = current?.running === true ? current.live : null;
+  if (live === null || !(repeats(live.text) || repeats(live.think)) || asking.value?.stopping === true) return null;
+  return <p class="small" role="status" data-testid="repetition">The model repeats itself. Stop it and ask in other words.</p>;
+}
+
+/** What a question waits for, with numbers that move, and else what to expect; a place of its own, so that nothing jumps. */
 function Waiting() {
   const model = modelState.value;
-  if (model.kind !== "loading" && (model.kind !== "none" || adapterState.value.kind !== "checking")) return null;
-  const since = model.kind === "loading" ? ` · ${duration(Math.max(0, now.value - model.since))}` : "";
+  const waits = queued.value;
+  const going = opening.value;
+  const checking = model.kind === "none" && adapterState.value.kind === "checking";
+  const built = model.kind === "ready" && model.model.source === "built-in" && asking.value === null;
   return (
-    <p class="small dim">
-      {model.kind === "none" && "Looking for a graphics adapter."}
-      {model.kind === "loading" && model.stage === "reading" && (model.total > 0 ? `Loading ${model.name} and compiling its shaders: ${bytes(model.done)} of ${bytes(model.total)}${since}.` : `Loading ${model.name}${since}.`)}
-      {model.kind === "loading" && model.stage === "compiling" && `Loaded ${model.name}, compiling the last shaders${since}.`}
-      {askWaits.value && " The question is asked as soon as the model is there."}
-    </p>
+    <div class="waiting small">
+      {checking && <p class="dim">Looking for a graphics adapter.</p>}
+      {model.kind === "loading" && <p class="dim">{loadingWords(model, now.value)}</p>}
+      {waits !== null && (
+        <p data-testid="queued">
+          “{clip(waits.question, 200)}” is asked as soon as {going !== null ? `${going.name} is open` : "the model is there"}.{" "}
+          <button type="button" class="link" onClick={() => (queued.value = null)}>Cancel</button>
+        </p>
+      )}
+      {built && waits === null && (
+        <p class="dim">
+          The built-in model is tiny and often wrong: it is for simple questions, mostly of one table, about databases like the samples.{" "}
+          <button type="button" class="link" onClick={() => (modelPanelOpen.value = true)}>Load a model of 2 billion parameters</button> for real ones.
+        </p>
+      )}
+    </div>
   );
 }
 
+/** Settings on one line. What only the model can tell is left out until it is there. */
+function SettingsWords() {
+  const { schema, seed } = settings.value;
+  const { temperature, tokenBudget } = effective.value;
+  const words = [`schema ${schema}`];
+  if (temperature !== null) words.push(`temperature ${temperature}`);
+  words.push(`seed ${seed}`);
+  if (tokenBudget !== null) words.push(`${integer(tokenBudget)} tokens`);
+  return <>{words.join(" · ")}</>;
+}
+
+type NumberKey = "temperature" | "seed" | "tokenBudget";
+
 function SettingsFields() {
+  const problem = useSignal<string | null>(null);
   const chosen = settings.value;
-  const number = (key: "temperature" | "seed" | "tokenBudget", label: string, min: number, max: number, step: number) => (
+  const known = { ...effective.value, seed: chosen.seed };
+  const change = (part: Partial<Settings>): void => {
+    settings.value = { ...settings.value, ...part };
+  };
+  const number = (key: NumberKey, label: string, help: string, min: number, max: number, whole: boolean) => (
     <label>
       {label}
       <input
         type="number"
-        min={min}
-        max={max}
-        step={step}
-        value={chosen[key]}
+        step="any"
+        value={known[key] ?? ""}
+        aria-describedby={`help-${key}`}
         onChange={(event) => {
-          const value = event.currentTarget.valueAsNumber;
-          if (Number.isFinite(value)) settings.value = { ...settings.value, [key]: Math.min(max, Math.max(min, value)) };
-          else event.currentTarget.value = String(chosen[key]);
+          const field = event.currentTarget;
+          const given = field.valueAsNumber;
+          const range = `${whole ? "a whole number " : ""}from ${integer(min)} to ${integer(max)}`;
+          if (!Number.isFinite(given)) {
+            // Emptied: as the model has it.
+            change(key === "seed" ? { seed: 1 } : { [key]: null });
+            problem.value = field.validity.badInput ? `${label.split(" (", 1)[0]}: this is no number; it is ${range}.` : null;
+          } else {
+            const value = Math.min(max, Math.max(min, whole ? Math.round(given) : given));
+            change({ [key]: value });
+            problem.value = value === given ? null : `${label.split(" (", 1)[0]}: ${range}; it is now ${integer(value)}.`;
+          }
+          const after = key === "seed" ? settings.value.seed : effective.value[key];
+          field.value = after === null ? "" : String(after);
         }}
       />
+      <span class="help" id={`help-${key}`}>{help}</span>
     </label>
   );
   return (
-    <div class="settings">
-      <label>
-        Schema
-        <select value={chosen.schema} onChange={(event) => (settings.value = { ...settings.value, schema: event.currentTarget.value as "withheld" | "shown" })}>
-          <option value="withheld">withheld: the model explores</option>
-          <option value="shown">shown in the prompt</option>
-        </select>
-      </label>
-      {number("temperature", "Temperature (0: always the likeliest)", 0, 2, 0.1)}
-      {number("seed", "Seed", 0, 4_294_967_295, 1)}
-      {number("tokenBudget", "Token budget of an episode", 512, 262_144, 512)}
-    </div>
+    <>
+      <div class="settings">
+        <label>
+          Schema
+          <select value={chosen.schema} aria-describedby="help-schema" onChange={(event) => change({ schema: event.currentTarget.value as "withheld" | "shown" })}>
+            <option value="withheld">withheld</option>
+            <option value="shown">shown</option>
+          </select>
+          <span class="help" id="help-schema">Withheld: the model finds the tables itself. Shown: they are in its prompt.</span>
+        </label>
+        {number("temperature", "Temperature (0: always the likeliest)", "How far it strays from the likeliest word.", 0, 2, false)}
+        {number("seed", "Seed", "Another one gives another answer.", 0, 4_294_967_295, true)}
+        {number("tokenBudget", "Token budget of an episode", "How much it may read and write.", 512, 262_144, true)}
+      </div>
+      {problem.value !== null && <p class="small" role="alert" data-testid="settings-problem">{problem.value}</p>}
+    </>
   );
 }

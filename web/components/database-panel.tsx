@@ -1,8 +1,9 @@
 import { useSignal } from "@preact/signals";
-import { bytes, integer } from "../format";
+import { bytes, duration, integer } from "../format";
 import { count } from "../trace";
 import { browse, openAddress, openFiles, openSample } from "../actions";
-import { database, databaseError, databaseState, rowCounts, tableLights, type Table } from "../state";
+import { now } from "../clock";
+import { database, databaseError, databaseState, opening, rowCounts, tableLights, type Table } from "../state";
 import { SAMPLES } from "../samples";
 import { ErrorBox } from "./error-box";
 import { Lamp, LIGHT_MEANING, LIGHT_WORDS } from "./lamp";
@@ -18,11 +19,11 @@ export function DatabasePanel() {
           {state.kind === "none" ? "none" : state.kind === "open" ? state.database.name : state.name}
         </span>
         <span class="small dim">
-          {state.kind === "opening" && "opening …"}
           {state.kind === "failed" && "could not be opened"}
           {open !== null && <Size />}
         </span>
       </div>
+      <Opening />
       {state.kind === "failed" && <ErrorBox text={state.error} />}
       {databaseError.value !== null && (
         <ErrorBox text={databaseError.value}>
@@ -66,10 +67,27 @@ function Size() {
   );
 }
 
+/** A database on its way, which may take long and can be given up. */
+function Opening() {
+  const going = opening.value;
+  if (going === null) return null;
+  const took = now.value - going.since;
+  return (
+    <p class="small row" data-testid="opening">
+      <span class="grow dim">Opening {going.name}{took > 1000 && ` · ${duration(took)}`}</span>
+      <button type="button" class="link" onClick={going.cancel}>Cancel</button>
+    </p>
+  );
+}
+
+/** Tables that are drawn at once. */
+const DRAWN = 200;
+
 function Tables() {
   const tables = database.value?.tables ?? [];
   const opened = useSignal<string | null>(null);
   const filter = useSignal("");
+  const drawn = useSignal(DRAWN);
   const wanted = filter.value.trim().toLowerCase();
   const shown = wanted === "" ? tables : tables.filter((table) => table.name.toLowerCase().includes(wanted));
   return (
@@ -78,9 +96,15 @@ function Tables() {
         <input type="text" aria-label="Filter tables" placeholder={`filter ${integer(tables.length)} tables`} value={filter.value} style={{ margin: "0 20px" }} onInput={(event) => (filter.value = event.currentTarget.value)} />
       )}
       <ul class="tables" data-testid="table-list" aria-label="Tables and views">
-        {shown.map((table) => (
+        {shown.slice(0, drawn.value).map((table) => (
           <Row key={table.name} table={table} open={opened.value === table.name} toggle={() => (opened.value = opened.value === table.name ? null : table.name)} />
         ))}
+        {shown.length > drawn.value && (
+          <li style={{ padding: "4px 20px" }}>
+            <button type="button" class="link small" onClick={() => (drawn.value += 5 * DRAWN)}>{integer(drawn.value)} of {count(shown.length, "table")} are shown; show more</button>
+          </li>
+        )}
+        {tables.length > 0 && shown.length === 0 && <li class="small dim" style={{ padding: "0 20px" }}>No table has this in its name.</li>}
         {tables.length === 0 && <li class="small dim" style={{ padding: "0 20px" }}>There are no tables in this database.</li>}
       </ul>
     </>
@@ -181,12 +205,13 @@ function Chooser() {
       </p>
       <form
         class="row"
+        noValidate
         onSubmit={(event) => {
           event.preventDefault();
           void openAddress(address.value);
         }}
       >
-        <input class="grow" type="url" aria-label="Address of a database" placeholder="or an address: https://…" value={address.value} onInput={(event) => (address.value = event.currentTarget.value)} />
+        <input class="grow" type="text" inputMode="url" aria-label="Address of a database" placeholder="or an address" value={address.value} onInput={(event) => (address.value = event.currentTarget.value)} />
         <button class="button" type="submit" disabled={address.value.trim() === ""}>Open</button>
       </form>
     </details>

@@ -2,33 +2,50 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { duration, integer, rate } from "../format";
 import { play, saveTrace, stopPlaying } from "../actions";
-import { adapterState, episode, modelState, played, shownTurns, type Episode, type Live } from "../state";
-import { callLine, count, ENDED_BY, resultLine, tokensUsed, type Call, type Turn } from "../trace";
+import { adapterState, asking, episode, modelState, played, shownTurns, type Episode, type Live } from "../state";
+import { callLine, clip, count, ENDED_BY, mostTokens, resultLine, tokensUsed, type Call, type Turn } from "../trace";
 import { ErrorBox } from "./error-box";
+import { Folded, PIECE } from "./folded";
+import { follow } from "../scroll";
 import { now } from "../clock";
+
+/** Turns, and calls of a turn, that are drawn at once. An episode has a dozen; a file may say that it had a million. */
+const DRAWN = 60;
 
 export function EpisodeView() {
   const current = episode.value;
+  const whole = useRef<HTMLElement>(null);
   const end = useRef<HTMLDivElement>(null);
+  const drawn = useSignal(DRAWN);
   const live = current?.live ?? null;
-  const following = useFollow();
+  const running = current?.running === true || played.value !== null;
   useEffect(() => {
-    if (current?.running === true || played.value !== null) following(end.current);
+    if (running) follow(end.current);
   }, [current, live?.text.length, live?.think.length, played.value]);
+  useEffect(() => {
+    drawn.value = DRAWN;
+    if (current !== null && !running) follow(whole.current);
+  }, [current?.id]);
   if (current === null) return null;
   const { trace } = current;
   const outcome = played.value === null ? trace.outcome : null;
+  const turns = shownTurns.value;
   return (
-    <section class="episode" aria-label="Episode" key={current.id}>
+    <section class="episode" aria-label="Episode" key={current.id} ref={whole}>
       <div class="episode-head">
-        <h2>{trace.config.question}</h2>
+        <h2>{clip(trace.config.question, 1000)}</h2>
         <PromptBadge kind={trace.config.prompt.system_from.kind} />
         {current.origin === "file" && <Replay current={current} />}
         <button type="button" class="button" data-testid="trace-save" disabled={current.running} onClick={() => saveTrace(current)}>Save trace</button>
       </div>
       {current.origin === "file" && <Provenance current={current} />}
-      {trace.config.evidence != null && trace.config.evidence !== "" && <p class="dim">Evidence: {trace.config.evidence}</p>}
-      {shownTurns.value.map((turn) => <Round key={turn.number} turn={turn} />)}
+      {trace.config.evidence != null && trace.config.evidence !== "" && <div class="dim"><span>Note for the model:</span> <Folded text={trace.config.evidence} /></div>}
+      {turns.slice(0, drawn.value).map((turn) => <Round key={turn.number} turn={turn} />)}
+      {turns.length > drawn.value && (
+        <button type="button" class="link" onClick={() => (drawn.value += 5 * DRAWN)}>
+          {integer(drawn.value)} of {count(turns.length, "turn")} are shown; show more
+        </button>
+      )}
       {live !== null && <LiveRound live={live} />}
       <Meter current={current} />
       {outcome !== null && (
@@ -42,35 +59,14 @@ export function EpisodeView() {
         </div>
       )}
       {outcome?.message != null && outcome.message !== "" && outcome.ended_by === "error" && (
-        <ErrorBox text={outcome.message}>
+        <ErrorBox text={clip(outcome.message, 2000)}>
           <p class="small">What the model wrote before is kept above.</p>
         </ErrorBox>
       )}
-      {outcome?.message != null && outcome.message !== "" && outcome.ended_by !== "error" && <p class="dim">{outcome.message}</p>}
+      {outcome?.message != null && outcome.message !== "" && outcome.ended_by !== "error" && <p class="dim">{clip(outcome.message, 2000)}</p>}
       <div ref={end} />
     </section>
   );
-}
-
-/** Scrolls to the end as long as the person is there, and leaves them alone once they have scrolled up. */
-function useFollow(): (end: HTMLElement | null) => void {
-  const follows = useRef(true);
-  useEffect(() => {
-    const stage = document.querySelector(".stage");
-    const watch = (): void => {
-      const scroller = stage !== null && stage.scrollHeight > stage.clientHeight + 1 && getComputedStyle(stage).overflowY !== "visible" ? stage : document.documentElement;
-      follows.current = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 80;
-    };
-    stage?.addEventListener("scroll", watch, { passive: true });
-    window.addEventListener("scroll", watch, { passive: true });
-    return () => {
-      stage?.removeEventListener("scroll", watch);
-      window.removeEventListener("scroll", watch);
-    };
-  }, []);
-  return (end) => {
-    if (follows.current) end?.scrollIntoView({ block: "nearest" });
-  };
 }
 
 function PromptBadge({ kind }: { kind: string }) {
@@ -91,13 +87,13 @@ function Provenance({ current }: { current: Episode }) {
   const when = run.started_at === null ? "" : `, ${run.started_at.replace("T", " ").replace(/:\d\d(\.\d+)?Z$/, " UTC")}`;
   return (
     <div class="small dim">
-      From a file: model {run.model || "not named"}, database {run.database || "not named"}{when}.{" "}
+      From a file: model {clip(run.model || "not named", 200)}, database {clip(run.database || "not named", 200)}{when}.{" "}
       {current.check === null ? (
         "Every step follows by the rules of the protocol."
       ) : (
         <details>
           <summary>It does not replay as it was recorded.</summary>
-          <pre class="opened">{current.check}</pre>
+          <Folded class="opened" text={current.check} />
         </details>
       )}
     </div>
@@ -116,7 +112,7 @@ function Replay({ current }: { current: Episode }) {
 
 function Round({ turn }: { turn: Turn }) {
   const completion = turn.completion;
-  const cost = completion === null ? null : `${duration(completion.ended_ms - completion.started_ms)} · ${integer(completion.tokens.generated)} t`;
+  const cost = completion === null ? null : `${duration(completion.ended_ms - completion.started_ms)} · ${count(completion.tokens.generated, "token")}`;
   const rest = turn.kind === "final" || turn.calls.length === 0 ? afterThink(completion?.text ?? "", turn.think) : "";
   return (
     <div class="round" data-testid="round" role="group" aria-label={`Turn ${turn.number}`}>
@@ -124,7 +120,7 @@ function Round({ turn }: { turn: Turn }) {
       <div>
         {(turn.think.trim() !== "" || cost !== null) && <Think text={turn.think.trim()} cost={cost} />}
         {turn.calls.length > 0 && <Calls calls={turn.calls} />}
-        {rest !== "" && <pre class="raw">{rest}</pre>}
+        {rest !== "" && <Folded class="raw" text={rest} />}
         {turn.no_call != null && <p class="dim small">No call was found in this turn.</p>}
         {turn.kind === "final" && turn.calls.length === 0 && <p class="small dim">Final turn: the model had to answer.</p>}
       </div>
@@ -141,11 +137,18 @@ function afterThink(text: string, think: string): string {
 
 function Think({ text, cost }: { text: string; cost: string | null }) {
   const open = useSignal(false);
-  const long = text.length > 200 || text.split("\n").length > 2;
+  const shown = useSignal(PIECE);
+  const long = text.length > 200 || text.split("\n", 3).length > 2;
+  const drawn = long && !open.value ? text.slice(0, 600) : text.slice(0, shown.value);
   return (
     <div class={open.value || !long ? "think" : "think closed"}>
       <div>
-        <div class="text" data-testid="think">{text}</div>
+        <div class="text" data-testid="think">{drawn}</div>
+        {open.value && text.length > shown.value && (
+          <button type="button" class="link" onClick={() => (shown.value += Math.max(PIECE, shown.value))}>
+            {integer(shown.value)} of {integer(text.length)} characters are shown; show more
+          </button>
+        )}
         {long && (
           <button type="button" class="toggle" aria-expanded={open.value} onClick={() => (open.value = !open.value)}>
             {open.value ? "less" : "all of it"}
@@ -166,7 +169,7 @@ function Calls({ calls }: { calls: Call[] }) {
   };
   return (
     <ul class="calls">
-      {calls.map((call, index) => {
+      {calls.slice(0, DRAWN).map((call, index) => {
         const { tool, detail } = callLine(call);
         const failed = call.result?.is_error === true || call.status === "rejected";
         const opened = open.value.has(index);
@@ -184,13 +187,14 @@ function Calls({ calls }: { calls: Call[] }) {
             </button>
             {opened && (
               <div class="opened" tabIndex={0} role="region" aria-label={`Result of ${tool}`}>
-                {(tool === "run_query" || tool === "submit_sql" || call.name === null) && <pre>{call.name === null ? call.raw : String(call.args["sql"] ?? "")}</pre>}
-                <pre data-testid="tool-result">{call.result?.text ?? resultLine(call)}</pre>
+                {(tool === "run_query" || tool === "submit_sql" || call.name === null) && <Folded text={call.name === null ? call.raw : String(call.args["sql"] ?? "")} />}
+                <Folded testid="tool-result" text={call.result?.text ?? resultLine(call)} />
               </div>
             )}
           </li>
         );
       })}
+      {calls.length > DRAWN && <li class="small dim">and {count(calls.length - DRAWN, "more call")}, which are in the saved trace</li>}
     </ul>
   );
 }
@@ -203,21 +207,24 @@ function LiveRound({ live }: { live: Live }) {
       <div>
         <div class="think">
           <div class={live.text === "" && !reading ? "text caret" : "text"} data-testid="think">
-            {reading ? <span class="caret">{live.contextBefore === 0 ? "reading the question" : `reading what is new after ${integer(live.contextBefore)} tokens`}</span> : live.think.trim()}
+            {reading ? <span class="caret">{live.contextBefore === 0 ? "reading the question" : `reading what is new after ${integer(live.contextBefore)} tokens`}</span> : live.think.slice(-PIECE).trim()}
           </div>
-          <span class="cost">{integer(live.tokens)} t</span>
+          <span class="cost">{count(live.tokens, "token")}</span>
         </div>
-        {live.text.trim() !== "" && <pre class="raw caret">{live.text.trim()}</pre>}
+        {live.text.trim() !== "" && <pre class="raw caret">{live.text.slice(-PIECE).trim()}</pre>}
       </div>
     </div>
   );
 }
 
+/** A limit of more turns is told in numbers only. */
+const MOST_DOTS = 24;
+
 function Meter({ current }: { current: Episode }) {
   const { limits } = current.trace.config;
   const turns = shownTurns.value;
   const live = current.live;
-  const used = (live?.tokens ?? 0) + (turns === current.trace.turns ? tokensUsed(current.trace) : Math.max(0, ...turns.map((turn) => turn.context_tokens)));
+  const used = (live?.tokens ?? 0) + (turns === current.trace.turns ? tokensUsed(current.trace) : mostTokens(turns));
   const toolTurns = Math.min(limits.tool_turns, turns.filter((turn) => turn.kind === "tool").length + (live !== null && !live.final ? 1 : 0));
   let tokens = 0;
   let spent = 0;
@@ -233,7 +240,7 @@ function Meter({ current }: { current: Episode }) {
   return (
     <div class="meter" data-testid="budget">
       <span class="turns" aria-hidden="true">
-        {Array.from({ length: limits.tool_turns }, (_, index) => <i key={index} class={index < toolTurns ? "on" : ""} />)}
+        {limits.tool_turns <= MOST_DOTS && Array.from({ length: limits.tool_turns }, (_, index) => <i key={index} class={index < toolTurns ? "on" : ""} />)}
       </span>
       <span class="bar" role="img" aria-label={`${Math.round((100 * used) / limits.token_budget)}% of the token budget used`}>
         <i style={{ width: `${Math.min(100, (100 * used) / limits.token_budget)}%` }} />
@@ -249,8 +256,10 @@ function Meter({ current }: { current: Episode }) {
 /** For tests and screen readers: what the page is doing. */
 export function statusWords(): string {
   const current = episode.value;
-  if (current?.running === true) return current.stopping ? "stopping" : `turn ${current.live?.number ?? current.trace.turns.length}`;
   const model = modelState.value;
+  if (asking.value?.stopping === true) return "stopping";
+  if (current?.running === true) return `turn ${current.live?.number ?? current.trace.turns.length}`;
+  if (asking.value !== null && model.kind !== "loading") return "asking";
   if (model.kind === "loading") return "loading the model";
   if (current?.trace.outcome != null) return `answered: ${current.trace.outcome.ended_by}`;
   if (model.kind === "ready") return "ready";

@@ -1,6 +1,8 @@
+import { now } from "../clock";
 import { bytes } from "../format";
 import { adapterState, modelPanelOpen, modelState, theme, type Theme } from "../state";
 import { setTheme } from "../theme";
+import { compiles } from "./loading-words";
 
 const NEXT: Record<Theme, Theme> = { auto: "light", light: "dark", dark: "auto" };
 
@@ -35,7 +37,7 @@ function ModelWords() {
     case "none":
       return <>none</>;
     case "loading":
-      return <>{state.name} · {state.total > 0 ? `${Math.floor((100 * state.done) / state.total)}%` : "loading"}</>;
+      return <>{state.name} · {compiles(state, now.value) ? "compiling" : state.total > 0 ? `${Math.floor((100 * state.done) / state.total)}%` : "loading"}</>;
     case "failed":
       return <>not loaded</>;
     case "lost":
@@ -55,6 +57,6 @@ function AdapterWords() {
     case "wrong":
       return <>✗ {state.adapter?.name ?? "unknown"}: unusable</>;
     case "good":
-      return <span title={state.adapter.test}>{state.adapter.name} ✓</span>;
+      return <span title={state.adapter.test}>{state.adapter.name} {state.adapter.testing ? "· self-test running" : "✓"}</span>;
   }
 }

@@ -1,11 +1,12 @@
 import { openTrace, showEpisode } from "../actions";
 import { duration } from "../format";
-import { episode, history } from "../state";
-import { count } from "../trace";
+import { asking, episode, history, sameEpisode } from "../state";
+import { clip, count } from "../trace";
 
 /** Episodes of this visit, and the way to open a saved one. */
 export function HistoryList() {
-  const past = history.value.filter((each) => each.id !== episode.value?.id);
+  const current = episode.value;
+  const past = history.value.filter((each) => current === null || !sameEpisode(each, current));
   return (
     <section class="history no-print" aria-label="Episodes">
       {past.length > 0 && (
@@ -14,12 +15,12 @@ export function HistoryList() {
           <ul class="choices">
             {past.map((each) => (
               <li key={each.id}>
-                <button type="button" class="link" onClick={() => showEpisode(each)}>{each.trace.config.question}</button>
+                <button type="button" class="link" disabled={asking.value !== null} onClick={() => showEpisode(each)}>{clip(each.trace.config.question, 200)}</button>
                 <span class="small dim">
                   {each.trace.outcome?.ended_by} · {count(each.trace.turns.length, "turn")}
                   {each.endedAt !== null && ` · ${duration(each.endedAt - each.startedAt)}`}
                 </span>
-                <span class="small dim">{each.trace.config.run.database}</span>
+                <span class="small dim">{clip(each.trace.config.run.database, 80)}</span>
               </li>
             ))}
           </ul>

@@ -5,10 +5,12 @@ import { bytes, duration, message } from "../format";
 import { SUGGESTED } from "../hugging-face";
 import {
   chosenPath, closePanel, downloadChosen, fetchAndLoad, freeBytes, hubBusy, hubError, listing, listRepository, pauseDownload, paused,
-  progress, refreshStored, removeStored, repository, storedModels, storeError, useStored,
+  progress, lookUpAgain, refreshStored, removeStored, repository, storedModels, storeError, useStored,
 } from "../models";
-import { adapterState, episode, modelPanelOpen, modelState } from "../state";
+import { now } from "../clock";
+import { adapterState, asking, episode, modelPanelOpen, modelProblem, modelState } from "../state";
 import { ErrorBox } from "./error-box";
+import { loadingWords } from "./loading-words";
 
 export function ModelPanel() {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -31,7 +33,7 @@ export function ModelPanel() {
         {noGpu && <p class="notice">Without a usable WebGPU adapter no model can run here. Databases, SQL and saved traces work.</p>}
         <section aria-label="Built-in model">
           <h3 class="label">Built-in</h3>
-          <p>A tiny model that comes with the page. It answers simple questions, mostly of one table, about databases like the samples; it is here to show how Glowworm works.</p>
+          <p>A tiny model that comes with the page, to show how Glowworm works. It manages simple questions, mostly of one table, about databases like the samples, and is often wrong.</p>
           <div><button type="button" class="button" disabled={busy() || noGpu} onClick={() => void engine.useBuiltIn()}>Use the built-in model</button></div>
         </section>
         <HuggingFace />
@@ -47,7 +49,7 @@ export function ModelPanel() {
               onChange={(event) => {
                 const file = event.currentTarget.files?.[0];
                 event.currentTarget.value = "";
-                if (file !== undefined) void engine.useFile(file).catch(() => undefined);
+                if (file !== undefined) void engine.useFile(file);
               }}
             />
             <label class="button" for="model-file">Choose a .gguf file</label>
@@ -62,7 +64,7 @@ export function ModelPanel() {
 }
 
 function busy(): boolean {
-  return modelState.value.kind === "loading" || episode.value?.running === true;
+  return modelState.value.kind === "loading" || asking.value !== null;
 }
 
 function Current() {
@@ -75,11 +77,14 @@ function Current() {
           {engine.canReload && <button type="button" class="button" onClick={() => void engine.loadAgain()}>Load again</button>}
         </ErrorBox>
       )}
+      {modelProblem.value !== null && (
+        <ErrorBox text={modelProblem.value}>{state.kind === "ready" && <p class="small">{state.model.name} stays loaded.</p>}</ErrorBox>
+      )}
       <dl class="facts">
         {state.kind === "loading" && (
           <>
             <dt>Loading</dt>
-            <dd>{state.name}, {bytes(state.done)} of {bytes(state.total)}</dd>
+            <dd>{loadingWords(state, now.value)}</dd>
           </>
         )}
         {state.kind === "ready" && (
@@ -99,7 +104,10 @@ function Current() {
           )}
           {adapter.kind === "checking" && "being checked"}
           {adapter.kind === "missing" && adapter.problem}
-          {adapter.kind === "wrong" && adapter.problem}
+          {adapter.kind === "wrong" && adapter.problem}{" "}
+          {(adapter.kind === "wrong" || adapter.kind === "missing") && (
+            <button type="button" class="link" onClick={() => void engine.checkAgain(adapter.kind === "wrong" ? adapter.adapter : null)}>Look again</button>
+          )}
         </dd>
       </dl>
     </>
@@ -124,12 +132,13 @@ function HuggingFace() {
           type="text"
           aria-label="Repository on Hugging Face"
           data-testid="model-repository"
-          placeholder="owner/name, owner/name:Q4_K_M, hf://…, or an address"
+          placeholder="owner/name or an address"
           value={repository.value}
           onInput={(event) => (repository.value = event.currentTarget.value)}
         />
         <button class="button" type="submit" disabled={hubBusy.value || repository.value.trim() === ""}>{hubBusy.value ? "Listing" : "List files"}</button>
       </form>
+      <p class="small dim">As owner/name, owner/name:Q4_K_M, hf://owner/name/file.gguf, or an address of huggingface.co.</p>
       <p class="small">
         <span class="dim">Suggested: </span>
         <button type="button" class="link" onClick={() => ((repository.value = SUGGESTED), void listRepository())}>{SUGGESTED}</button>
@@ -163,11 +172,12 @@ function Files() {
               <input type="radio" name="model-path" value={file.path} checked={file.path === chosenPath.value} disabled={file.problem !== null} onChange={() => (chosenPath.value = file.path)} />
               {file.path}
             </label>
-            <span>{bytes(file.size)}</span>
+            <span>{file.size > 0 ? bytes(file.size) : ""}</span>
             <span class="small dim">{file.problem ?? fit(file.size, adapter)}</span>
           </li>
         ))}
       </ul>
+      {found.left > 0 && <p class="small dim">{found.left.toLocaleString("en")} more files are not shown; name one as hf://{found.place.repository}/file.gguf.</p>}
       {chosen !== undefined && (
         <>
           <dl class="facts">
@@ -189,7 +199,7 @@ function Files() {
             </dd>
           </dl>
           <div>
-            <button type="button" class="button main" disabled={!fits || adapter === null || adapter.test === "Self-test running." || progress.value !== null || busy()} onClick={() => void downloadChosen()}>
+            <button type="button" class="button main" disabled={!fits || adapter === null || adapter.testing || progress.value !== null || busy()} onClick={() => void downloadChosen()}>
               {kept?.complete === true ? "Load" : kept !== undefined && kept.have > 0 ? "Resume download" : `Download ${bytes(missing)}`}
             </button>
           </div>
@@ -227,7 +237,7 @@ function Transfer() {
           </div>
         </>
       )}
-      {going === null && loading.kind === "loading" && <p class="small">loading {loading.name}: {bytes(loading.done)} of {bytes(loading.total)}</p>}
+      {going === null && loading.kind === "loading" && <p class="small">{loadingWords(loading, now.value)}</p>}
       {going === null && paused.value !== null && <p class="small">{paused.value}</p>}
       {!shown && <span class="visually-hidden">no download</span>}
     </div>
@@ -236,11 +246,11 @@ function Transfer() {
 
 function StoredModels() {
   const models = storedModels.value;
-  if (storeError.value !== null) return <section aria-label="Stored models"><ErrorBox text={storeError.value} /></section>;
-  if (models.length === 0) return null;
+  if (models.length === 0 && storeError.value === null) return null;
   return (
     <section aria-label="Stored models">
       <h3 class="label">Stored in this browser</h3>
+      {storeError.value !== null && <ErrorBox text={storeError.value} />}
       <ul class="choices">
         {models.map((model) => (
           <li key={model.id}>
@@ -248,10 +258,10 @@ function StoredModels() {
               {model.path} <span class="dim small">{model.repository}</span>
               {model.prompt !== null && <span class="dim small"> · training prompt</span>}
             </span>
-            <span>{model.complete ? bytes(model.size) : `${bytes(model.have)} of ${bytes(model.size)}`}</span>
+            <span>{model.complete ? bytes(model.size) : model.described ? `${bytes(model.have)} of ${bytes(model.size)}` : `${bytes(model.have)}, description lost`}</span>
             <span class="row">
-              <button type="button" class="button" disabled={busy() || progress.value !== null} onClick={() => void (model.complete ? useStored(model) : fetchAndLoad(model))}>{model.complete ? "Use" : "Resume"}</button>
-              <button type="button" class="button" disabled={progress.value?.path === model.path} aria-label={`Delete ${model.path}`} onClick={() => void removeStored(model.id)}>Delete</button>
+              <button type="button" class="button" disabled={busy() || progress.value !== null} onClick={() => void (model.complete ? useStored(model) : model.described ? fetchAndLoad(model) : lookUpAgain(model))}>{model.complete ? "Use" : model.described ? "Resume" : "Find again"}</button>
+              <button type="button" class="button" disabled={progress.value?.path === model.path} aria-label={`Delete ${model.path}`} onClick={() => void removeStored(model)}>Delete</button>
             </span>
           </li>
         ))}
@@ -297,11 +307,11 @@ function PromptWords() {
           onChange={(event) => {
             const file = event.currentTarget.files?.[0];
             event.currentTarget.value = "";
-            if (file !== undefined) void file.text().then((text) => use(file.name, text));
+            if (file !== undefined) void file.text().then((text) => use(file.name, text), () => (problem.value = `${file.name}: the file cannot be read; choose it again`));
           }}
         />
         <label class="button" for="prompt-file">Choose a .py file</label>
-        {engine.prompt !== null && <button type="button" class="link" onClick={() => void engine.setPrompt(null)}>Back to the model's own</button>}
+        {engine.prompt !== null && <button type="button" class="link" onClick={() => void engine.setPrompt(null).catch((error: unknown) => (problem.value = message(error)))}>Back to the model's own</button>}
       </div>
       {problem.value !== null && <ErrorBox text={problem.value} />}
     </section>

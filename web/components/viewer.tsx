@@ -1,10 +1,11 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { valueOf } from "../actions";
-import { bytes, integer, message } from "../format";
+import { bytes, integer, message, real } from "../format";
 import { saveFile } from "../save";
 import type { Cell } from "../cells";
 import type { Result } from "../state";
+import { Folded } from "./folded";
 
 /** One value of a result, opened below the table. */
 export interface Opened {
@@ -14,13 +15,9 @@ export interface Opened {
   cell: Cell;
 }
 
-/** Characters that are laid out at once: a text of 20 MB would hold the page for seconds. */
-const PIECE = 20_000;
-
 export function Viewer({ result, opened, close }: { result: Result; opened: Opened; close: () => void }) {
   const value = useSignal<unknown>(undefined);
   const failed = useSignal<string | null>(null);
-  const shown = useSignal(PIECE);
   const picture = useSignal<string | null>(null);
   const { cell } = opened;
   const image = cell !== null && typeof cell === "object" && "bytes" in cell ? cell.image : null;
@@ -42,6 +39,7 @@ export function Viewer({ result, opened, close }: { result: Result; opened: Open
   }, []);
   const full = value.value;
   const save = (): void => {
+    if (typeof full === "bigint" || typeof full === "number") saveFile(new Blob([typeof full === "number" ? real(full) : full.toString()], { type: "text/plain" }), `${opened.name || "value"}.txt`);
     if (typeof full === "string") saveFile(new Blob([full], { type: "text/plain" }), `${opened.name || "value"}.txt`);
     else if (full instanceof Uint8Array) saveFile(new Blob([full as Uint8Array<ArrayBuffer>]), `${opened.name || "value"}.bin`);
   };
@@ -57,13 +55,10 @@ export function Viewer({ result, opened, close }: { result: Result; opened: Open
         <button type="button" class="button" onClick={close}>Close</button>
       </div>
       {failed.value !== null && <p>{failed.value}</p>}
-      {typeof full === "string" && <pre tabIndex={0} dir="auto">{full.slice(0, shown.value)}</pre>}
-      {typeof full === "string" && full.length > shown.value && (
-        <button type="button" class="link" onClick={() => (shown.value += PIECE)}>
-          {integer(shown.value)} of {integer(full.length)} characters are shown; show more
-        </button>
-      )}
-      {picture.value !== null && <img src={picture.value} alt={`Picture in ${opened.name}`} />}
+      {typeof full === "string" && <div class="value-text" tabIndex={0} role="region" aria-label="Text"><Folded text={full} /></div>}
+      {(typeof full === "bigint" || typeof full === "number") && <pre tabIndex={0}>{typeof full === "number" ? real(full) : full.toString()}</pre>}
+      {/* What only begins like a picture is shown as the bytes that it is. */}
+      {picture.value !== null && <img src={picture.value} alt={`Picture in ${opened.name}`} onError={() => (picture.value = null)} />}
       {full instanceof Uint8Array && picture.value === null && <pre tabIndex={0}>{hex(full)}</pre>}
     </div>
   );

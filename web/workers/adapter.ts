@@ -31,6 +31,7 @@ export async function findAdapter(): Promise<Found> {
     maxBinding: limits.maxStorageBufferBindingSize,
     features: [...adapter.features].sort(),
     test: "",
+    testing: false,
   };
   for (const [name, needed] of Object.entries(NEEDED)) {
     const offered = limits[name as keyof typeof NEEDED];

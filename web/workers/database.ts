@@ -20,7 +20,12 @@ const api = {
   /** Opens a file and gives its catalog as JSON. What was open before is closed only when this succeeds. */
   async open(name: string, file: Blob, log: Blob | null, seconds: number): Promise<string> {
     await ready;
-    const head = new Uint8Array(await file.slice(0, headBytes()).arrayBuffer());
+    const unreadable = (): Error => new Error(`${name}: the file cannot be read; it was moved or changed, or there is not enough memory for it. Choose it again`);
+    const head = new Uint8Array(
+      await file.slice(0, headBytes()).arrayBuffer().catch(() => {
+        throw unreadable();
+      }),
+    );
     inspectFile(name, head, file.size);
     const sql = await initSqlJs({
       locateFile: () => sqlJsWasm,
@@ -30,7 +35,7 @@ const api = {
     try {
       bytes = new Uint8Array(await file.arrayBuffer());
     } catch {
-      throw new Error(`${name}: the file cannot be read; it was moved or changed, or there is not enough memory for it. Choose it again`);
+      throw unreadable();
     }
     const logBytes = log === null ? undefined : new Uint8Array(await log.arrayBuffer());
     const opened = DatabaseHost.open(sql, name, bytes, logBytes, seconds);

@@ -20,18 +20,13 @@ export function watchDevices(lost: (reason: string) => void): void {
   };
 }
 
-/** The devices that are open now, to tell them from those opened later. */
-export function openDevices(): ReadonlySet<GPUDevice> {
-  return new Set(open);
-}
-
-/** Gives the memory of all devices back, but for those in `kept`. */
-export function releaseDevices(kept: ReadonlySet<GPUDevice> = new Set()): void {
-  for (const device of open.filter((each) => !kept.has(each))) {
+/** Gives the memory of all devices back. */
+export function releaseDevices(): void {
+  for (const device of open) {
     released.add(device);
     device.destroy();
   }
-  open = open.filter((each) => kept.has(each));
+  open = [];
 }
 
 /** For tests: what a crash of the driver does. */

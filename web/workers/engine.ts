@@ -1,13 +1,14 @@
-/** The engine worker: the model on WebGPU, its episodes, and the models that are stored. */
+/** The engine worker: the model on WebGPU and its episodes. */
 
 import * as Comlink from "comlink";
 import builtIn from "../../models/builtin.gguf?url";
-import init, { checkPrompt, inspectModel, selfTest, Session, Sha256 } from "../generated/engine.js";
+import init, { checkPrompt, inspectModel, Session } from "../generated/engine.js";
 import wasm from "../generated/engine_bg.wasm?url";
+import { message } from "../format";
 import type { Live } from "../state";
 import type { Trace } from "../trace";
 import { findAdapter } from "./adapter";
-import { destroyDevices, openDevices, releaseDevices, watchDevices } from "./devices";
+import { destroyDevices, releaseDevices, watchDevices } from "./devices";
 import { Recorder } from "./recorder";
 import * as store from "./store";
 
@@ -88,16 +89,6 @@ const api = {
   async adapter() {
     return findAdapter();
   },
-  /** Lets the adapter compute known numbers with the engine's kernels, on a device of its own: in words, what it did. */
-  async selfTest(): Promise<string> {
-    await ready;
-    const kept = openDevices();
-    try {
-      return await selfTest();
-    } finally {
-      releaseDevices(kept);
-    }
-  },
   onLost(tell: (reason: string) => void): void {
     lost = tell;
   },
@@ -124,10 +115,29 @@ const api = {
     session = loaded;
     return { name, bytes: blob.size, facts: JSON.parse(session.facts()) as Facts };
   },
-  unload,
-  async inspect(file: File, context: number): Promise<Facts> {
+  /**
+   * Reads what says whether a file is a model that can be loaded, before anything that is loaded is given up for it.
+   */
+  async inspect(source: ModelSource, given: Prompt | null): Promise<void> {
     await ready;
-    return JSON.parse(await inspectModel(file.name, file, context)) as Facts;
+    const { name, blob, prompt } = await open(source);
+    const named = (reason: string): Error => new Error(`${name}: ${reason}`);
+    let head: ArrayBuffer;
+    try {
+      head = await blob.slice(0, 4).arrayBuffer();
+    } catch {
+      throw named("the file cannot be read; it was moved or changed, choose it again");
+    }
+    if (blob.size === 0) throw named("the file is empty (0 bytes); perhaps a download did not finish");
+    if (new TextDecoder().decode(head) !== "GGUF") throw named("this is not a model in GGUF format; choose a .gguf file");
+    try {
+      await inspectModel(name, blob, 1);
+    } catch (error) {
+      const text = message(error);
+      throw text.startsWith(`${name}: `) ? error : named(text);
+    }
+    const words = given ?? prompt;
+    if (words !== null) checkPrompt(words.name, words.text);
   },
   async checkPrompt(name: string, text: string): Promise<void> {
     await ready;
@@ -153,21 +163,6 @@ const api = {
   },
   stop(): void {
     cancelled = true;
-  },
-  stored: store.stored,
-  remove: store.remove,
-  setPrompt: store.setPrompt,
-  freeSpace: store.freeSpace,
-  pause: store.pause,
-  async download(wanted: store.Wanted, tell: (progress: store.Progress) => void): Promise<store.Stored> {
-    await ready;
-    const done = await store.download(wanted, () => new Sha256(), (progress) => void tell(progress));
-    if (done.prompt !== null) return done;
-    const { file } = await store.fileOf(done.id);
-    const facts = JSON.parse(await inspectModel(done.path, file, 1)) as Facts;
-    const prompt = facts.prompt.kind === "training" ? null : await store.findPrompt(facts.baseRepository, wanted).catch(() => null);
-    if (prompt !== null) await store.setPrompt(done.id, prompt);
-    return { ...done, prompt };
   },
   /** For tests: the logits after each of the tokens, in one pass after another. */
   async logits(ids: number[]): Promise<Float32Array> {

@@ -17,6 +17,8 @@ export interface Stored extends Wanted {
   /** Bytes that are there. */
   have: number;
   complete: boolean;
+  /** False where only the data was found: the size and the hash are then not known. */
+  described: boolean;
   prompt: { name: string; text: string } | null;
 }
 
@@ -46,12 +48,33 @@ async function folder(): Promise<FileSystemDirectoryHandle> {
 
 const idOf = (wanted: Wanted): string => encodeURIComponent(`${wanted.repository}/${wanted.path}`);
 
+/** A description that is being written; it takes the place of the one before when it is whole. */
+const unfinished = (id: string): string => `${id}.json.new`;
+
 async function readMeta(models: FileSystemDirectoryHandle, id: string): Promise<Stored | null> {
+  let have: number;
   try {
-    const file = await (await models.getFileHandle(`${id}.json`)).getFile();
-    const meta = JSON.parse(await file.text()) as Stored;
-    const data = await (await models.getFileHandle(id)).getFile();
-    return { ...meta, id, have: data.size };
+    have = (await (await models.getFileHandle(id)).getFile()).size;
+  } catch {
+    return null;
+  }
+  for (const name of [`${id}.json`, unfinished(id)]) {
+    try {
+      const meta = JSON.parse(await (await (await models.getFileHandle(name)).getFile()).text()) as Stored;
+      return { ...meta, id, have, described: true };
+    } catch {
+      // Not there, or cut off while it was written: the other one is whole.
+    }
+  }
+  return null;
+}
+
+/** What the name of some data tells where its description is lost. */
+async function undescribed(models: FileSystemDirectoryHandle, id: string): Promise<Stored | null> {
+  try {
+    const [owner = "", name = "", ...path] = decodeURIComponent(id).split("/");
+    const { size } = await (await models.getFileHandle(id)).getFile();
+    return { id, repository: `${owner}/${name}`, revision: "main", path: path.join("/") || id, size: 0, sha256: null, have: size, complete: false, described: false, prompt: null };
   } catch {
     return null;
   }
@@ -72,23 +95,31 @@ const isFull = (error: unknown): boolean => error instanceof DOMException && err
 const full = (have: number): Error =>
   new Error(`the browser's storage is full after ${showBytes(have)} of this model; free disk space or delete a stored model, then resume: what is there is kept. Or download the file yourself and choose it: it is then read in place`);
 
+/**
+ * Writes a description beside the one before, and only then over it: wherever this ends, by a full disk or a crash, one of
+ * the two is whole.
+ */
 async function writeMeta(models: FileSystemDirectoryHandle, meta: Stored): Promise<void> {
-  const handle = await (await models.getFileHandle(`${meta.id}.json`, { create: true })).createSyncAccessHandle();
-  try {
-    handle.truncate(0);
-    writeAll(handle, new TextEncoder().encode(JSON.stringify(meta)), 0);
-    handle.flush();
-  } finally {
-    handle.close();
+  const data = new TextEncoder().encode(JSON.stringify(meta));
+  for (const name of [unfinished(meta.id), `${meta.id}.json`]) {
+    const handle = await (await models.getFileHandle(name, { create: true })).createSyncAccessHandle();
+    try {
+      writeAll(handle, data, 0);
+      handle.truncate(data.length);
+      handle.flush();
+    } finally {
+      handle.close();
+    }
   }
+  await models.removeEntry(unfinished(meta.id)).catch(() => undefined);
 }
 
 export async function stored(): Promise<Stored[]> {
   const models = await folder();
   const found: Stored[] = [];
   for await (const name of models.keys()) {
-    if (!name.endsWith(".json")) continue;
-    const meta = await readMeta(models, name.slice(0, -5));
+    if (name.endsWith(".json") || name.endsWith(".json.new")) continue;
+    const meta = (await readMeta(models, name)) ?? (await undescribed(models, name));
     if (meta !== null) found.push(meta);
   }
   return found.sort((a, b) => a.id.localeCompare(b.id));
@@ -96,9 +127,12 @@ export async function stored(): Promise<Stored[]> {
 
 export async function remove(id: string): Promise<void> {
   const models = await folder();
-  for (const name of [id, `${id}.json`]) {
+  // The data first: if it is in use elsewhere, its description must stay.
+  for (const name of [id, `${id}.json`, unfinished(id)]) {
     await models.removeEntry(name).catch((error: unknown) => {
-      if (!(error instanceof DOMException && error.name === "NotFoundError")) throw error;
+      if (!(error instanceof DOMException)) throw error;
+      if (error.name === "NoModificationAllowedError") throw new Error("it is being downloaded or read, perhaps in another tab; stop that first");
+      if (error.name !== "NotFoundError") throw error;
     });
   }
 }
@@ -137,14 +171,17 @@ export async function download(wanted: Wanted, hash: () => Sha256, tell: (progre
   const same = before !== null && before.size === wanted.size && before.sha256 === wanted.sha256;
   if (before !== null && !same) await remove(id);
   if (same && before.complete) return before;
-  const have = same ? before.have : 0;
+  // Data whose description is lost is gone on with if the hash of the whole can tell whether that was right.
+  const left = before === null ? await undescribed(models, id) : null;
+  if (left !== null && wanted.sha256 === null) await remove(id);
+  const have = same ? before.have : left !== null && wanted.sha256 !== null ? Math.min(left.have, wanted.size) : 0;
   const free = await freeSpace();
   if (free !== null && wanted.size - have > free) {
     throw new Error(`the browser lets this page store ${showBytes(free)} more, and ${showBytes(wanted.size - have)} are needed; free disk space, delete a stored model, or download the file yourself and choose it`);
   }
   // Asks that the browser does not clear the model away when space runs short; it may refuse.
   await navigator.storage.persist?.().catch(() => false);
-  const meta: Stored = { ...wanted, id, have, complete: false, prompt: before?.prompt ?? null };
+  const meta: Stored = { ...wanted, id, have, complete: false, described: true, prompt: before?.prompt ?? null };
   const handle = await (await models.getFileHandle(id, { create: true })).createSyncAccessHandle().catch((error: unknown) => {
     if (isFull(error)) throw full(have);
     throw new Error("this model is being downloaded or read in another tab; close that one first");
