@@ -6,15 +6,15 @@
 //        2:  the matrix holds gate rows [0, rows) and up rows [rows, 2·rows); y = silu(gate) · up.
 // TOKENS 4 does for each token exactly what TOKENS 1 does, in the same order, so both give the same bits.
 //
-// Dispatch: (ceil(rows · LANES / WORKGROUP), 1, 1) workgroups; LANES invocations share a row, each taking every
-// LANES-th item of 32 weights. The inputs pass through workgroup memory in tiles of 2,048 numbers.
+// Dispatch: (ceil(rows · LANES / WORKGROUP), 1, 1) workgroups, 16 <= WORKGROUP <= 256; LANES invocations share a row, each
+// taking every LANES-th item of 32 weights. The inputs pass through workgroup memory in tiles of 2,048 numbers, once for
+// all rows of a workgroup: the more rows it has, the less it reads beside the weights.
 // Burn twin: `Linear` (and `RmsNorm`, `Mlp`) of the reference.
 override WORKGROUP: u32 = 64u;
 override LANES: u32 = 1u;
 override NORM: bool = false;
 override FINISH: u32 = 0u;
 override TOKENS: u32 = 1u;
-override SUMS: u32 = 2u * TOKENS * WORKGROUP;
 override SQUARES: u32 = TOKENS * WORKGROUP;
 override TILE_ITEMS: u32 = 64u / TOKENS; // of each token
 
@@ -34,9 +34,9 @@ struct Shape {
 @group(0) @binding(5) var<uniform> shape: Shape;
 @group(0) @binding(6) var<uniform> control: Control;
 
-var<workgroup> tile: array<vec4<f32>, 512>;      // [TOKENS, TILE_ITEMS · 8]
-var<workgroup> sums: array<f32, SUMS>;           // [TOKENS, 2, WORKGROUP]
-var<workgroup> squares: array<f32, SQUARES>;     // [TOKENS, WORKGROUP]
+const PARTS: u32 = 16u; // of the sum of squares
+var<workgroup> tile: array<vec4<f32>, 512>;   // [TOKENS, TILE_ITEMS · 8]; at the end [2, WORKGROUP]: sums of all tokens
+var<workgroup> squares: array<f32, SQUARES>;  // [TOKENS, WORKGROUP]
 
 // The product of an item with the runs of a token's input that start at words a and b of the tile.
 fn product(w: Item, a: u32, b: u32) -> f32 {
@@ -83,11 +83,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         let tile_first = item_first * 8u;
         let tile_words = min(TILE_ITEMS * 8u, words - tile_first);
         workgroupBarrier();
+        // A word goes to the invocation of its number, whatever the size of a tile: so the order of the sum of squares
+        // is the same for any number of tokens. (WORKGROUP is a power of two: the difference may wrap.)
         for (var t = 0u; t < TOKENS; t++) {
             if t >= tokens {
                 break;
             }
-            for (var i = local; i < tile_words; i += WORKGROUP) {
+            for (var i = (local - tile_first) % WORKGROUP; i < tile_words; i += WORKGROUP) {
                 var v = x[x_first + t * words + tile_first + i];
                 if NORM {
                     square[t] += dot(v, v);
@@ -106,13 +108,24 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         }
     }
 
-    for (var t = 0u; t < TOKENS; t++) {
-        if NORM {
+    if LANES > 1u {
+        workgroupBarrier();
+        tile[local] = sum;
+        tile[WORKGROUP + local] = up_sum;
+    }
+    if NORM {
+        for (var t = 0u; t < TOKENS; t++) {
             squares[t * WORKGROUP + local] = square[t];
         }
-        if LANES > 1u {
-            sums[2u * t * WORKGROUP + local] = sum[t];
-            sums[(2u * t + 1u) * WORKGROUP + local] = up_sum[t];
+        workgroupBarrier();
+        if local < PARTS {
+            for (var t = 0u; t < TOKENS; t++) {
+                var part = 0.0;
+                for (var i = local; i < WORKGROUP; i += PARTS) {
+                    part += squares[t * WORKGROUP + i];
+                }
+                squares[t * WORKGROUP + local] = part;
+            }
         }
     }
     if NORM || LANES > 1u {
@@ -121,18 +134,18 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if lane != 0u || row >= shape.rows {
         return;
     }
+    if LANES > 1u {
+        for (var i = 1u; i < LANES; i++) {
+            sum += tile[local + i];
+            up_sum += tile[WORKGROUP + local + i];
+        }
+    }
     for (var t = 0u; t < tokens; t++) {
         var value = sum[t];
         var up = up_sum[t];
-        if LANES > 1u {
-            for (var i = 1u; i < LANES; i++) {
-                value += sums[2u * t * WORKGROUP + local + i];
-                up += sums[(2u * t + 1u) * WORKGROUP + local + i];
-            }
-        }
         if NORM {
             var mean = 0.0;
-            for (var i = 0u; i < WORKGROUP; i++) {
+            for (var i = 0u; i < PARTS; i++) {
                 mean += squares[t * WORKGROUP + i];
             }
             let root = inverseSqrt(mean / f32(shape.items * 32u) + shape.eps);

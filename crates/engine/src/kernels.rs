@@ -128,7 +128,8 @@ impl Pipelines {
             return Ok(known.clone());
         }
         let source = shaders::source(kernel.name(), format.map(TensorType::name)).ok_or(crate::Error::Usage(
-            "a weight matrix has a type that no shader reads: convert the model to F16, Q8_0, Q4_0, Q4_K, Q5_K or Q6_K",
+            "a weight matrix has a type that no shader reads: take F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL, \
+             IQ4_XS or Q2_K to Q6_K",
         ))?;
         let label = match format {
             Some(format) => format!("{} {}", kernel.name(), format.name()),

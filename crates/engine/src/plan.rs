@@ -95,9 +95,9 @@ impl Tuning {
         }
     }
 
-    /// The matrix-vector kernel for a matrix of `items` items a row, its own constants, and how many rows of the
-    /// result a workgroup of it computes.
-    fn matvec(self, items: u32, finish: Finish) -> (Kernel, Constants, u32) {
+    /// The matrix-vector kernel for a matrix of `rows` rows of `items` items, its own constants, and how many rows of
+    /// the result a workgroup of it computes.
+    fn matvec(self, items: u32, rows: u32, finish: Finish) -> (Kernel, Constants, u32) {
         match self {
             Tuning::Software => {
                 // A lane takes four rows of the matrix; a gate and its up make one row of the result.
@@ -105,8 +105,11 @@ impl Tuning {
                 (Kernel::MatvecRows, vec![("WORKGROUP", 32)], 32 * rows)
             }
             Tuning::Auto | Tuning::Hardware => {
-                let lanes = items.next_power_of_two().min(16);
-                (Kernel::Matvec, vec![("WORKGROUP", 64), ("LANES", lanes)], 64 / lanes)
+                // Eight lanes read 128 bytes in a row, a cache line. Every workgroup reads the whole input, as much as
+                // 4 to 14 rows of weights: so it takes 32 rows where that still makes workgroups enough for a large GPU.
+                let lanes = items.next_power_of_two().min(8);
+                let workgroup = if rows >= LARGE_MATRIX { 256 } else { 64 };
+                (Kernel::Matvec, vec![("WORKGROUP", workgroup), ("LANES", lanes)], workgroup / lanes)
             }
         }
     }
@@ -119,6 +122,9 @@ impl Tuning {
         }
     }
 }
+
+/// Rows of a matrix that fill 256 workgroups of 32 rows.
+const LARGE_MATRIX: u32 = 8192;
 
 /// Most tokens of a verify pass: one that was sampled and the drafts that follow it. The matrix-vector kernels keep a
 /// token in each component of a `vec4`.
@@ -163,7 +169,8 @@ impl Planner<'_> {
         product: &Product<'_>,
         tokens: usize,
     ) -> Result<Vec<Step>> {
-        let (kernel, mut constants, group_rows) = self.tuning.matvec(matrix.items, product.finish);
+        let (kernel, mut constants, group_rows) =
+            self.tuning.matvec(matrix.items, matrix.rows, product.finish);
         constants.extend([
             ("NORM", product.norm.is_some().into()),
             ("FINISH", product.finish as u32),
@@ -319,5 +326,117 @@ impl<'a> Product<'a> {
     /// The same with the input normed by `norm`.
     pub(crate) fn normed(self, norm: &'a wgpu::Buffer) -> Self {
         Self { norm: Some(norm), ..self }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use glowworm_gguf::write::Declaration;
+    use glowworm_gguf::{Header, Metadata, Writer, blocks};
+    use pollster::block_on;
+
+    use super::*;
+    use crate::activations::Control;
+    use crate::engine::encode;
+    use crate::gpu::GpuOptions;
+    use crate::layers::values_buffer;
+    use crate::matrix::Loader;
+    use crate::self_test;
+    use crate::source::MemorySource;
+
+    /// Two tiles of the input and a bit.
+    const WIDTH: usize = 65 * 32;
+
+    fn noise(count: usize, seed: u32) -> Vec<f32> {
+        let mut state = seed;
+        (0..count)
+            .map(|_| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (state >> 8) as f32 / (1 << 24) as f32 - 0.5
+            })
+            .collect()
+    }
+
+    /// Products of a `rows` × [`WIDTH`] matrix with `inputs`, a vector each, by a kernel for `tokens` of them at a time.
+    fn products(
+        gpu: &Gpu,
+        tuning: Tuning,
+        rows: usize,
+        finish: Finish,
+        tokens: usize,
+        inputs: &[&[f32]],
+    ) -> Vec<f32> {
+        let mut raw = Vec::new();
+        blocks::quantize(TensorType::Q8_0, &noise(rows * WIDTH, 1), &mut raw).unwrap();
+        let name = "matrix".to_owned();
+        let declaration =
+            Declaration { name: name.clone(), dims: vec![WIDTH as u64, rows as u64], kind: TensorType::Q8_0 };
+        let mut writer = Writer::new(Vec::new(), &Metadata::new(), vec![declaration]).unwrap();
+        writer.write(&raw).unwrap();
+        let file = writer.finish().unwrap();
+        let header = Header::read_from(&mut file.as_slice(), file.len() as u64).unwrap();
+        let mut source = MemorySource::new("test", file);
+
+        let mut config = self_test::config();
+        config.hidden = WIDTH;
+        let buffers = block_on(Activations::new(gpu, &config, VERIFY_TOKENS, 1, 1)).unwrap();
+        let norm = values_buffer(gpu, "norm", &noise(WIDTH, 2));
+        let results = rows / if finish == Finish::SwiGlu { 2 } else { 1 };
+        let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC;
+        let y = gpu.buffer("y", (4 * VERIFY_TOKENS * results) as u64, usage);
+        let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
+        let readback = gpu.buffer("readback", (4 * VERIFY_TOKENS * results) as u64, usage);
+
+        let mut ignored = |_| {};
+        let mut loader = Loader::new(gpu, &mut source, &header, &mut ignored);
+        let matrix = block_on(loader.merged(&[name])).unwrap();
+        let mut pipelines = Pipelines::new(gpu);
+        let mut planner =
+            Planner { gpu, pipelines: &mut pipelines, buffers: &buffers, tuning, eps: config.norm_eps };
+        let product = Product { finish, ..Product::store(&buffers.hidden, &y, results).normed(&norm) };
+        let steps = planner.matvec("product", &matrix[0], &product, tokens).unwrap();
+
+        let mut found = Vec::new();
+        for inputs in inputs.chunks(tokens) {
+            for (index, input) in inputs.iter().enumerate() {
+                gpu.queue.write_buffer(
+                    &buffers.hidden,
+                    (4 * index * WIDTH) as u64,
+                    bytemuck::cast_slice(input),
+                );
+            }
+            let control = Control { count: inputs.len() as u32, ..Control::default() };
+            gpu.queue.write_buffer(&buffers.control, 0, bytemuck::bytes_of(&control));
+            let mut encoder = gpu.device.create_command_encoder(&Default::default());
+            encode(&mut encoder, &steps, inputs.len() as u32);
+            let bytes = (4 * inputs.len() * results) as u64;
+            encoder.copy_buffer_to_buffer(&y, 0, &readback, 0, bytes);
+            gpu.queue.submit([encoder.finish()]);
+            found.extend(bytemuck::pod_collect_to_vec::<u8, f32>(
+                &block_on(gpu.read(&readback, 0..bytes)).unwrap(),
+            ));
+        }
+        found
+    }
+
+    #[test]
+    fn several_tokens_give_the_bits_of_one_at_a_time() {
+        let gpu = block_on(Gpu::open(&GpuOptions { adapter: Some("llvmpipe".to_owned()) })).unwrap();
+        let numbers = noise(7 * WIDTH, 3);
+        let inputs: Vec<&[f32]> = numbers.chunks(WIDTH).collect();
+        for tuning in [Tuning::Software, Tuning::Hardware] {
+            // Below and above the size at which workgroups grow; not a whole number of them.
+            for rows in [74, LARGE_MATRIX as usize + 6] {
+                for finish in [Finish::Store, Finish::SwiGlu] {
+                    let expected = products(&gpu, tuning, rows, finish, 1, &inputs);
+                    let found = products(&gpu, tuning, rows, finish, VERIFY_TOKENS, &inputs);
+                    assert!(expected.iter().any(|value| *value != 0.0));
+                    let differ =
+                        expected.iter().zip(&found).filter(|(a, b)| a.to_bits() != b.to_bits()).count();
+                    assert_eq!(differ, 0, "{tuning:?}, {rows} rows, {finish:?}: {} numbers", expected.len());
+                }
+            }
+        }
     }
 }

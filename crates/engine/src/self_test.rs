@@ -186,7 +186,7 @@ fn bytes(kind: TensorType) -> Result<Vec<u8>> {
 }
 
 /// As much of a model as the buffers ask for.
-fn config() -> Config {
+pub(crate) fn config() -> Config {
     Config {
         hidden: WIDTH,
         intermediate: ROWS,
