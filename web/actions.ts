@@ -1,7 +1,7 @@
 /** Everything that a person can do, and what the workers say to it. */
 
 import { batch, effect, signal } from "@preact/signals";
-import { aside, DatabaseClient, Interrupted, type RequestOptions, type Source } from "./database-client";
+import { DatabaseClient, Interrupted, type RequestOptions, type Source } from "./database-client";
 import { bytes as showBytes, message } from "./format";
 import { engine } from "./engine-client";
 import { saveFile } from "./save";
@@ -279,14 +279,14 @@ async function withRows(doing: string, use: (result: Result) => Promise<void>): 
 
 export const copyResult = (): Promise<void> =>
   withRows("copying the rows", async (result) => {
-    const text = await withResult(result, (id) => client.request((remote) => remote.tabbed(id, COPIED_ROWS), { limited: false }));
+    const text = await withResult(result, (id) => client.request((remote) => remote.tabbed(id, COPIED_ROWS), { limit: null }));
     const rows = Math.min(result.rows, COPIED_ROWS);
     await copy(text, `${count(rows, "row")} copied${rows < result.rows ? `, the first of ${result.rows.toLocaleString("en")}` : ""}`);
   });
 
 export const saveCsv = (): Promise<void> =>
   withRows("making the CSV file", async (result) => {
-    const data = await withResult(result, (id) => client.request((remote) => remote.csv(id), { limited: false }));
+    const data = await withResult(result, (id) => client.request((remote) => remote.csv(id), { limit: null }));
     saveFile(data, `${(database.value?.name ?? "result").replace(/\.\w+$/, "")}.csv`);
     say(`${count(result.rows, "row")} saved`);
   });
@@ -522,7 +522,8 @@ export async function openTrace(file: File): Promise<void> {
     const text = await file.text().catch(() => {
       throw new Error(`${file.name}: the file cannot be read; it was moved or changed, choose it again`);
     });
-    const read = await aside((remote) => remote.readTrace(text), 30, "it takes longer than 30 s to read, and no trace of an episode does").catch((error: unknown) => {
+    const limit = { seconds: 30, late: "it takes longer than 30 s to read, and no trace of an episode does" };
+    const read = await client.request((remote) => remote.readTrace(text), { limit }).catch((error: unknown) => {
       throw new Error(`${file.name}: ${whyNoTrace(text, message(error))}`);
     });
     const trace = JSON.parse(read.trace) as Trace;

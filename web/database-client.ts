@@ -37,8 +37,8 @@ type Remote = Comlink.Remote<DatabaseApi>;
 type Handle = WorkerHandle<DatabaseApi>;
 
 export interface RequestOptions {
-  /** False for what may take as long as it needs: the caller then has a way to end it. */
-  limited?: boolean;
+  /** Another limit than that of a query, with what is said past it; null for none: the caller then has a way to end it. */
+  limit?: { seconds: number; late: string } | null;
   /** Ends this request, and no other, whether it runs or waits. */
   signal?: AbortSignal;
   /** Called when it is this request's turn. */
@@ -98,15 +98,16 @@ export class DatabaseClient {
     }
   }
 
-  /** Runs one request after those before it, within the time limit unless `limited` is false. */
-  request<T>(run: (remote: Remote) => Promise<T>, { limited = true, signal, begins }: RequestOptions = {}): Promise<T> {
+  /** Runs one request after those before it, within the time limit of a query unless there is another. */
+  request<T>(run: (remote: Remote) => Promise<T>, { limit, signal, begins }: RequestOptions = {}): Promise<T> {
     return this.#enqueue(async () => {
       // A worker that is reopening its file is waited for, but not by somebody who has given up.
       await until(this.#ready, signal);
       if (signal?.aborted === true) throw new Interrupted(CANCELLED);
       const handle = (this.#handle ??= start());
       begins?.();
-      const timer = limited ? setTimeout(() => this.#end(handle, new Interrupted(this.#tooLong)), QUERY_SECONDS * 1000 + GRACE_MS) : undefined;
+      const { seconds, late } = limit ?? { seconds: QUERY_SECONDS, late: this.#tooLong };
+      const timer = limit === null ? undefined : setTimeout(() => this.#end(handle, new Interrupted(late)), seconds * 1000 + GRACE_MS);
       const cancelled = (): void => this.#end(handle, new Interrupted(CANCELLED));
       signal?.addEventListener("abort", cancelled, { once: true });
       try {
@@ -157,16 +158,4 @@ function until(promise: Promise<void>, signal: AbortSignal | undefined): Promise
     signal.addEventListener("abort", () => resolve(), { once: true });
     promise.then(resolve, reject);
   });
-}
-
-/** Something short that needs the worker's wasm and no database: in a worker of its own, beside whatever else runs. */
-export async function aside<T>(run: (remote: Remote) => Promise<T>, seconds: number, late: string): Promise<T> {
-  const handle = start();
-  const timer = setTimeout(() => handle.end(new Error(late)), seconds * 1000);
-  try {
-    return await handle.call(run);
-  } finally {
-    clearTimeout(timer);
-    handle.end(new Error("done"));
-  }
 }

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import initSqlJs from "sql.js";
-import { example, openPage, runSql, startServer } from "./support.mjs";
+import { example, longTasks, openPage, runSql, startServer } from "./support.mjs";
 
 let server;
 let folder;
@@ -193,17 +193,6 @@ describe("values", () => {
   });
 });
 
-/** Counts tasks of the main thread that were longer than 200 ms while `work` ran. */
-async function longTasks(page, work) {
-  await page.evaluate(() => {
-    globalThis.tasks = [];
-    new PerformanceObserver((list) => globalThis.tasks.push(...list.getEntries().map((entry) => Math.round(entry.duration)))).observe({ entryTypes: ["longtask"] });
-  });
-  await work();
-  await page.waitForTimeout(300);
-  return page.evaluate(() => globalThis.tasks.filter((duration) => duration > 200));
-}
-
 describe("size", () => {
   test("100,000 rows scroll, sort and are saved; the page never stands still", async () => {
     const { browser, page, id } = await open();
@@ -241,6 +230,109 @@ describe("size", () => {
     assert.deepEqual(long, []);
     await browser.close();
   });
+});
+
+describe("width", () => {
+  test("of 2,000 columns those in view are drawn, and all are reached", async () => {
+    const { browser, page, id } = await open();
+    await id("table-list").waitFor();
+    await id("final-sql").waitFor();
+    const columns = Array.from({ length: 1999 }, (_, at) => `n.i * ${at + 1} AS c${at + 1}`).join(",\n");
+    const long = await longTasks(page, async () => {
+      await runSql(page, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60) SELECT 'first' AS f,\n${columns} FROM n`);
+      await id("result-table").getByText("first").first().waitFor();
+      assert.ok((await id("result-table").locator("td, th").count()) < 4000, "all columns were drawn");
+      await page.locator(".grid").evaluate((grid) => (grid.scrollLeft = grid.scrollWidth));
+      await id("result-table").getByRole("button", { name: "c1999" }).waitFor();
+      await id("result-table").getByText("1999", { exact: true }).waitFor();
+    });
+    assert.deepEqual(long.filter((duration) => duration > 1000), []);
+    await browser.close();
+  });
+
+  test("a number is never cut, and a text that is can be opened", async () => {
+    const { browser, page, id } = await open();
+    await id("table-list").waitFor();
+    await runSql(page, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 400) SELECT CASE WHEN i < 300 THEN i ELSE 9223372036854775000 + i END AS number, printf('%.58c', 'w') AS t FROM n");
+    await id("result-table").getByText("1", { exact: true }).waitFor();
+    await page.locator(".grid").evaluate((grid) => (grid.scrollTop = grid.scrollHeight));
+    const cell = id("result-table").getByText("9223372036854775400", { exact: true });
+    await cell.waitFor();
+    await page.waitForFunction(() => [...document.querySelectorAll('[data-testid="result-table"] td.number')].every((each) => each.scrollWidth <= each.clientWidth));
+    await id("result-table").getByRole("button", { name: /^w+$/ }).first().click();
+    await page.locator(".viewer").getByText("w".repeat(58), { exact: true }).waitFor();
+    await browser.close();
+  });
+});
+
+test("2,000 tables are listed in parts and counted while the page answers", async () => {
+  const { browser, page, id } = await open();
+  await id("table-list").waitFor();
+  const path = make("many.db", ...Array.from({ length: 2000 }, (_, at) => `CREATE TABLE table_${at}(a)`));
+  const long = await longTasks(page, async () => {
+    await openDatabase(page, path);
+    await page.getByText("200 of 2,000 tables are shown; show more").waitFor();
+    await page.getByLabel("Filter tables").fill("1999");
+    await id("table-list").getByRole("button", { name: /^table_1999/ }).waitFor();
+    await page.getByText("2,000 tables · 0 rows").waitFor({ timeout: 60_000 });
+  });
+  assert.deepEqual(long.filter((duration) => duration > 600), []);
+  await browser.close();
+});
+
+test("an address may be relative or without https, and each that fails has a sentence of its own", async () => {
+  const { browser, page, id } = await open();
+  await id("table-list").waitFor();
+  const chosen = id("database-name");
+  const enter = async (text) => {
+    await page.getByLabel("Address of a database").fill(text);
+    await page.getByRole("button", { name: "Open", exact: true }).click();
+  };
+  for (const [text, said] of [
+    ["nope.db", /answered 404 for nope\.db/],
+    ["example.com/x.db", /example\.com cannot be reached from here\. This page connects only/],
+    ["https://huggingface.co/x.db", /huggingface\.co cannot be reached; check the connection/],
+    ["https://example.org/%E0%A4%A", /example\.org cannot be reached/],
+    ["http://", /is not an address of a file/],
+    ["javascript:alert(1)", /is not an address of a file/],
+  ]) {
+    await enter(text);
+    await page.locator(".side").getByTestId("error").filter({ hasText: said }).waitFor();
+    assert.equal(await page.locator(".side").getByTestId("error").count(), 1);
+  }
+  const address = await page.evaluate(() => performance.getEntriesByType("resource").map((entry) => entry.name).find((name) => name.includes("chinook")));
+  await enter(new URL(address).pathname.replace("/some/where/", ""));
+  await page.waitForFunction(() => /^chinook-.*\.sqlite$/.test(document.querySelector('[data-testid="database-name"]').textContent));
+  assert.match(await chosen.textContent(), /^chinook/);
+  await browser.close();
+});
+
+test("copying says how much was copied", async () => {
+  const { browser, page, context, id } = await open();
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await id("table-list").waitFor();
+  await runSql(page, "SELECT Name FROM Genre");
+  await page.getByRole("button", { name: "Copy rows" }).click();
+  await id("result-note").filter({ hasText: "25 rows copied" }).waitFor();
+  assert.equal((await page.evaluate(() => navigator.clipboard.readText())).split("\n").length, 26);
+  await browser.close();
+});
+
+test("the questions that are offered have answers", async () => {
+  const { browser, page, id } = await open();
+  const questions = JSON.parse(readFileSync(example("questions.json"), "utf8"));
+  for (const name of ["chinook", "northwind"]) {
+    await openDatabase(page, example(`${name}.sqlite`));
+    const mine = questions.filter((each) => each.db_id === name && each.evidence === "");
+    assert.ok(mine.length >= 3);
+    for (const { question, SQL } of mine) {
+      const { text, is_error } = JSON.parse(await page.evaluate((sql) => globalThis.glowworm.tool("run_query", JSON.stringify({ sql })), SQL));
+      assert.equal(is_error, false, `${question}: ${text}`);
+      assert.ok(text.includes("\n"), `${question}: no rows`);
+    }
+  }
+  assert.equal(await id("database-name").textContent(), "northwind.sqlite");
+  await browser.close();
 });
 
 describe("a query that does not end", () => {

@@ -69,3 +69,14 @@ export async function runSql(page, text) {
   await editor.fill(text);
   await page.getByTestId("run-sql").click();
 }
+
+/** Counts tasks of the main thread that were longer than 200 ms while `work` ran. */
+export async function longTasks(page, work) {
+  await page.evaluate(() => {
+    globalThis.tasks = [];
+    new PerformanceObserver((list) => globalThis.tasks.push(...list.getEntries().map((entry) => Math.round(entry.duration)))).observe({ entryTypes: ["longtask"] });
+  });
+  await work();
+  await page.waitForTimeout(300);
+  return page.evaluate(() => globalThis.tasks.filter((duration) => duration > 200));
+}
