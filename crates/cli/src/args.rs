@@ -214,6 +214,9 @@ pub struct BenchArgs {
     /// Tokens of the prompt
     #[arg(long, value_name = "N", default_value_t = 128)]
     pub prompt: usize,
+    /// A text to use as the prompt, chat markup included, instead of --prompt made-up tokens
+    #[arg(long, value_name = "FILE")]
+    pub prompt_text: Option<PathBuf>,
     /// Tokens to generate after it
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub generate: usize,
@@ -223,7 +226,7 @@ pub struct BenchArgs {
     /// Tokens of context to load the model with [default: as many as the runs need]
     #[arg(long, value_name = "TOKENS")]
     pub context: Option<usize>,
-    /// List the dispatches of a decode token with the bytes of weights that each reads
+    /// List the dispatches of a decode token with the bytes that each reads
     #[arg(long)]
     pub plan: bool,
     /// Write JSON

@@ -4,7 +4,11 @@
 //! - *load*: from opening the file to a loaded engine; the GPU's driver starts before it.
 //! - *prefill*: reading a prompt into an empty sequence, until the logits after its last token are there.
 //! - *decode*: generating after that prompt, greedily, nothing stopping it.
-//! - *per token*: the engine's own counters over the decode run; the bytes are those of the weights that its plan reads.
+//! - *per token*: the engine's own counters over the decode run. The bytes are those that its plan reads, each once, at the
+//!   position halfway through the run. *Encoding* is what recording and submitting took on the clock: a software adapter's
+//!   threads compete for the processor with it.
+//! - *drafts*: the decode run once more with drafted tokens. A made-up prompt says nothing of what will come, so this tells
+//!   what drafts cost at worst; `--prompt-text` measures a text.
 //! - *GPU memory*: computed from the shapes, since no portable call tells it.
 //! - *host memory*: the most that the process ever held (`VmHWM`, Linux only), and how much of it is the program's: what
 //!   it held once the driver had been opened is taken off (on lavapipe some 100 MiB, most of it a compiler), and the GPU
@@ -14,7 +18,7 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use glowworm_engine::{Engine, GenerateOptions, LoadOptions, PlannedStep, Sampling};
+use glowworm_engine::{Engine, GenerateOptions, LoadOptions, PlannedStep, Reads, Sampling};
 use glowworm_session::{Memory, longest_context};
 use pollster::block_on;
 use serde::Serialize;
@@ -36,6 +40,7 @@ struct Report {
     load_seconds: f64,
     prefill: Speed,
     decode: Speed,
+    drafts: Drafts,
     per_token: PerToken,
     memory: Bytes,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,7 +62,22 @@ struct PerToken {
     passes: f64,
     submits: f64,
     readbacks: f64,
+    encode_milliseconds: f64,
     weight_bytes: u64,
+    /// Everything that the kernels read, each byte once.
+    read_bytes: u64,
+    /// That by the bytes of weights, state and cache alone.
+    read_ratio: f64,
+}
+
+/// Decoding with drafted tokens.
+#[derive(Debug, Serialize)]
+struct Drafts {
+    decode: Speed,
+    /// Passes that checked drafts.
+    passes: u64,
+    /// Drafted tokens that were right in them.
+    accepted: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -75,6 +95,9 @@ struct Dispatch {
     label: String,
     kernel: &'static str,
     weight_bytes: u64,
+    state_bytes: u64,
+    cache_bytes_per_position: u64,
+    other_bytes: u64,
 }
 
 /// Runs the command.
@@ -90,7 +113,18 @@ pub fn run(args: &BenchArgs) -> Result<()> {
     let driver = host_bytes("VmRSS:");
     let started = Instant::now();
     let (mut source, file) = located.open()?;
-    let needed = args.prompt.saturating_add(args.generate);
+    let prompt: Vec<u32> = match &args.prompt_text {
+        Some(path) => {
+            let text = std::fs::read_to_string(path).map_err(|source| Error::Io {
+                doing: "reading the prompt",
+                path: path.clone(),
+                source,
+            })?;
+            file.tokenizer.encode_template(&text)?
+        }
+        None => (0..args.prompt).map(|place| (place * 7919 % file.tokenizer.len()) as u32).collect(),
+    };
+    let needed = prompt.len().saturating_add(args.generate);
     let context = args.context.unwrap_or(needed);
     if context < needed || context > longest_context(&file.config) {
         return Err(Error::Usage(format!(
@@ -103,18 +137,30 @@ pub fn run(args: &BenchArgs) -> Result<()> {
     let mut engine = load_engine(&gpu, &mut source, &file, options)?;
     let load_seconds = started.elapsed().as_secs_f64();
 
-    let prompt: Vec<u32> =
-        (0..args.prompt).map(|place| (place * 7919 % file.tokenizer.len()) as u32).collect();
     // The first run compiles what the driver left to it, and lets the engine find its stride.
-    measure(&mut engine, &prompt, args.generate)?;
+    measure(&mut engine, &prompt, args.generate, false)?;
     let before = engine.counters();
     let mut runs = Vec::new();
     for _ in 0..args.repeat {
-        runs.push(measure(&mut engine, &prompt, args.generate)?);
+        runs.push(measure(&mut engine, &prompt, args.generate, false)?);
     }
     let after = engine.counters();
+    measure(&mut engine, &prompt, args.generate, true)?;
+    let undrafted = engine.counters();
+    let mut drafted = Vec::new();
+    for _ in 0..args.repeat {
+        drafted.push(measure(&mut engine, &prompt, args.generate, true)?);
+    }
+    let drafts = Drafts {
+        decode: Speed::median(args.generate, drafted.iter().map(|run| run.decode)),
+        passes: engine.counters().draft_passes - undrafted.draft_passes,
+        accepted: engine.counters().accepted - undrafted.accepted,
+    };
 
     let plan = engine.decode_plan();
+    let reads: Reads = plan.iter().map(|step| step.reads).sum();
+    let position = (prompt.len() + args.generate / 2) as u64;
+    let read_bytes = reads.at(position);
     // Prefill passes are counted too: so many of each are taken off.
     let decoded = (args.repeat * args.generate) as f64;
     let prefill = runs.iter().fold(Prefilled::default(), |sum, run| sum.plus(run.prefilled));
@@ -128,14 +174,18 @@ pub fn run(args: &BenchArgs) -> Result<()> {
         software_device: software,
         context,
         load_seconds,
-        prefill: Speed::median(args.prompt, runs.iter().map(|run| run.prefill)),
+        prefill: Speed::median(prompt.len(), runs.iter().map(|run| run.prefill)),
         decode: Speed::median(args.generate, runs.iter().map(|run| run.decode)),
+        drafts,
         per_token: PerToken {
             dispatches: per(after.dispatches, before.dispatches, prefill.dispatches),
             passes: per(after.passes, before.passes, prefill.passes),
             submits: per(after.submits, before.submits, prefill.submits),
             readbacks: per(after.readbacks, before.readbacks, 0),
-            weight_bytes: plan.iter().map(|step| step.weight_bytes).sum(),
+            encode_milliseconds: per(after.encode_nanos, before.encode_nanos, 0) / 1e6,
+            weight_bytes: reads.weights,
+            read_bytes,
+            read_ratio: read_bytes as f64 / Reads { other: 0, ..reads }.at(position) as f64,
         },
         memory: Bytes {
             gpu_bytes: memory.total(),
@@ -180,7 +230,7 @@ impl Prefilled {
     }
 }
 
-fn measure(engine: &mut Engine, prompt: &[u32], generate: usize) -> Result<Run> {
+fn measure(engine: &mut Engine, prompt: &[u32], generate: usize, drafts: bool) -> Result<Run> {
     engine.reset();
     let before = engine.counters();
     let started = Instant::now();
@@ -189,7 +239,7 @@ fn measure(engine: &mut Engine, prompt: &[u32], generate: usize) -> Result<Run> 
     let prefill = started.elapsed();
     let after = engine.counters();
     let options =
-        GenerateOptions { max_tokens: generate, sampling: Sampling::GREEDY, stop_tokens: &[], drafts: false };
+        GenerateOptions { max_tokens: generate, sampling: Sampling::GREEDY, stop_tokens: &[], drafts };
     let started = Instant::now();
     block_on(engine.generate(&options, |_| ControlFlow::Continue(())))?;
     Ok(Run {
@@ -214,7 +264,14 @@ impl Speed {
 
 impl From<PlannedStep> for Dispatch {
     fn from(step: PlannedStep) -> Self {
-        Self { label: step.label, kernel: step.kernel, weight_bytes: step.weight_bytes }
+        Self {
+            label: step.label,
+            kernel: step.kernel,
+            weight_bytes: step.reads.weights,
+            state_bytes: step.reads.state,
+            cache_bytes_per_position: step.reads.cache_per_position,
+            other_bytes: step.reads.other,
+        }
     }
 }
 
@@ -244,14 +301,32 @@ fn show(report: &Report) -> Result<()> {
             format!("{} tokens/s ({} tokens)", speed(report.decode.tokens_per_second), report.decode.tokens),
         ),
         (
+            "with drafts",
+            format!(
+                "{} tokens/s ({} drafted tokens right in {} passes)",
+                speed(report.drafts.decode.tokens_per_second),
+                report.drafts.accepted,
+                report.drafts.passes
+            ),
+        ),
+        (
             "a token",
             format!(
-                "{:.1} dispatches, {:.2} passes, {:.2} submits, {:.2} readbacks, {} of weights",
+                "{:.1} dispatches, {:.2} passes, {:.2} submits, {:.2} readbacks, {:.2} ms to encode",
                 report.per_token.dispatches,
                 report.per_token.passes,
                 report.per_token.submits,
                 report.per_token.readbacks,
-                size(report.per_token.weight_bytes)
+                report.per_token.encode_milliseconds
+            ),
+        ),
+        (
+            "it reads",
+            format!(
+                "{}, of which weights {}: {:.3} times weights, state and cache",
+                size(report.per_token.read_bytes),
+                size(report.per_token.weight_bytes),
+                report.per_token.read_ratio
             ),
         ),
         (
@@ -268,12 +343,26 @@ fn show(report: &Report) -> Result<()> {
         print(&format!("{name:<12} {value}"))?;
     }
     if let Some(plan) = &report.plan {
-        print(&format!("\n{:<24} {:<16} {:>14}", "dispatch", "kernel", "weight bytes"))?;
+        let row = |name: &str, kernel: &str, cells: [&str; 4]| {
+            let [weights, state, cache, other] = cells;
+            print(&format!("{name:<24} {kernel:<18} {weights:>14} {state:>12} {cache:>16} {other:>12}"))
+        };
+        print("")?;
+        row("dispatch", "kernel", ["weight bytes", "state", "cache/position", "other"])?;
         for step in plan {
-            print(&format!("{:<24} {:<16} {:>14}", step.label, step.kernel, grouped(step.weight_bytes)))?;
+            let cells =
+                [step.weight_bytes, step.state_bytes, step.cache_bytes_per_position, step.other_bytes];
+            let cells = cells.map(grouped);
+            row(&step.label, step.kernel, cells.each_ref().map(String::as_str))?;
         }
-        let total = grouped(report.per_token.weight_bytes);
-        print(&format!("{:<24} {:<16} {total:>14}", format!("{} dispatches", plan.len()), ""))?;
+        let total = |bytes: fn(&Dispatch) -> u64| grouped(plan.iter().map(bytes).sum());
+        let cells = [
+            total(|step| step.weight_bytes),
+            total(|step| step.state_bytes),
+            total(|step| step.cache_bytes_per_position),
+            total(|step| step.other_bytes),
+        ];
+        row(&format!("{} dispatches", plan.len()), "", cells.each_ref().map(String::as_str))?;
     }
     Ok(())
 }

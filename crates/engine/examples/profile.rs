@@ -40,7 +40,7 @@ async fn run(path: &std::path::Path, adapter: Option<String>) -> Result<(), Box<
         let group = groups.entry(format!("{:18} {what}", step.kernel)).or_default();
         group.0 += 1;
         group.1 += *time;
-        group.2 += step.weight_bytes;
+        group.2 += step.reads.weights;
     }
     let total: Duration = times.iter().sum();
     for (what, (count, time, bytes)) in groups {

@@ -11,7 +11,7 @@ use crate::gpu::Gpu;
 use crate::kernels::{Kernel, Pipelines};
 use crate::layers::{self, LayerBuilder, LinearState, Passes};
 use crate::matrix::{Loader, Matrix};
-use crate::plan::{Groups, Planner, Product, Step, Tuning, VERIFY_TOKENS};
+use crate::plan::{Groups, Planner, Product, Reads, Step, Tuning, VERIFY_TOKENS};
 use crate::sampling::SamplingUniform;
 use crate::source::ByteSource;
 
@@ -49,6 +49,8 @@ pub struct Counters {
     pub submits: u64,
     /// Buffers read back.
     pub readbacks: u64,
+    /// Nanoseconds that the processor spent on recording and submitting the passes of generation.
+    pub encode_nanos: u64,
     /// Decode passes that checked drafted tokens.
     pub draft_passes: u64,
     /// Drafted tokens that turned out right in them: tokens that cost no pass of their own.
@@ -62,8 +64,8 @@ pub struct PlannedStep {
     pub label: String,
     /// Which shader does it.
     pub kernel: &'static str,
-    /// Bytes of weights that it reads.
-    pub weight_bytes: u64,
+    /// Bytes that it reads.
+    pub reads: Reads,
 }
 
 /// The recurrent state after some tokens, to go back to. See [`Engine::snapshot`].
@@ -275,11 +277,7 @@ impl Engine {
         let sample = std::iter::once(&self.sample);
         let steps = self.passes.decode.iter().chain(&self.head).chain(sample);
         steps
-            .map(|step| PlannedStep {
-                label: step.label.clone(),
-                kernel: step.kernel(),
-                weight_bytes: step.weight_bytes,
-            })
+            .map(|step| PlannedStep { label: step.label.clone(), kernel: step.kernel(), reads: step.reads })
             .collect()
     }
 
@@ -525,6 +523,7 @@ impl Engine {
             &[&self.buffers.hidden, &self.final_norm, &self.buffers.normed],
             &[words, self.config.norm_eps.to_bits()],
             Groups::PerToken(1),
+            Reads::numbers(2 * self.config.hidden),
         )?];
         for matrix in &self.head_matrix {
             let product = Product::store(&self.buffers.normed, &buffer, vocab);

@@ -150,6 +150,7 @@ impl Engine {
             true => (&self.passes.verify, &self.verify_head, &self.sample_and_draft, VERIFY_TOKENS),
             false => (&self.passes.decode, &self.head, plain, 1),
         };
+        let started = Instant::now();
         let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
         {
             let mut pass = encoder.begin_compute_pass(&Default::default());
@@ -171,6 +172,7 @@ impl Engine {
         let sequence = &self.buffers.sequence;
         encoder.copy_buffer_to_buffer(sequence, from, &self.readback, control_bytes, token_bytes);
         self.gpu.queue.submit([encoder.finish()]);
+        self.counters.encode_nanos += started.elapsed().as_nanos() as u64;
         self.counters.passes += 1;
         self.counters.submits += 1;
         self.counters.readbacks += 1;

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::kernels::Kernel;
 use crate::matrix::{Loader, Matrix};
-use crate::plan::{Finish, Groups, Planner, Product, Step, VERIFY_TOKENS};
+use crate::plan::{Finish, Groups, Planner, Product, Reads, Step, VERIFY_TOKENS};
 use crate::source::ByteSource;
 
 /// What a gated delta net layer remembers of the sequence. (An attention layer's keys and values are held by the
@@ -186,8 +186,9 @@ impl<'a, S: ByteSource> LayerBuilder<'a, '_, S> {
         let shape = [(self.config.hidden / 4) as u32, self.planner.eps.to_bits()];
         let operands = [&buffers.hidden, norm, &buffers.normed];
         let label = self.label("norm");
-        let step =
-            self.planner.step(label, (Kernel::RmsNorm, &[]), &operands, &shape, Groups::PerToken(1))?;
+        let reads = Reads::numbers(2 * self.config.hidden);
+        let groups = Groups::PerToken(1);
+        let step = self.planner.step(label, (Kernel::RmsNorm, &[]), &operands, &shape, groups, reads)?;
         self.passes.prefill.push(step);
         Ok(())
     }
@@ -245,14 +246,18 @@ impl<'a, S: ByteSource> LayerBuilder<'a, '_, S> {
             |projections| [projections, &conv_weights, &head_values, &conv, &recurrent, &buffers.mixed];
         let groups = Groups::Fixed(config.linear_value_heads as u32);
         let label = self.label("delta net");
+        let reads = Reads {
+            state: 4 * (config.recurrent_state_len() + 3 * channels) as u64,
+            ..Reads::numbers(stride + 4 * channels + 2 * config.linear_value_heads + dv)
+        };
         let kernel = (Kernel::DeltaNet, &constants(0)[..]);
-        let step =
-            self.planner.step(label.clone(), kernel, &operands(&buffers.projections), &shape, groups)?;
+        let bound = operands(&buffers.projections);
+        let step = self.planner.step(label.clone(), kernel, &bound, &shape, groups, reads)?;
         self.passes.decode.push(step.clone());
         self.passes.prefill.push(step);
         if self.drafts {
             let kernel = (Kernel::DeltaNet, &constants(1)[..]);
-            let step = self.planner.step(label, kernel, &operands(&verified), &shape, groups)?;
+            let step = self.planner.step(label, kernel, &operands(&verified), &shape, groups, reads)?;
             self.passes.verify.push(step.clone());
             self.passes.settle.push(step);
         }
@@ -277,13 +282,19 @@ impl<'a, S: ByteSource> LayerBuilder<'a, '_, S> {
         let operands = [&buffers.projections, &norms, self.rotation, &buffers.queries, &keys, &values];
         let groups = Groups::PerToken((config.heads + config.kv_heads) as u32);
         let label = self.label("rotate, cache");
-        let step = self.planner.step(label, (prepare.0, &prepare.1), &operands, &shape, groups)?;
+        let reads = Reads::numbers(stride - config.query_width() + 2 * config.head_dim + config.rope_dim);
+        let step = self.planner.step(label, (prepare.0, &prepare.1), &operands, &shape, groups, reads)?;
         self.in_all_passes(step);
 
         let operands = [&buffers.projections, &buffers.queries, &keys, &values, &buffers.mixed];
         let groups = Groups::PerToken(config.heads as u32);
         let label = self.label("attention");
-        let step = self.planner.step(label, (Kernel::Attention, &[head_dim]), &operands, &shape, groups)?;
+        let reads = Reads {
+            cache_per_position: 4 * 2 * config.kv_width() as u64,
+            ..Reads::numbers(2 * config.query_width())
+        };
+        let kernel = (Kernel::Attention, &[head_dim][..]);
+        let step = self.planner.step(label, kernel, &operands, &shape, groups, reads)?;
         self.in_all_passes(step);
         Ok(())
     }
@@ -328,6 +339,7 @@ impl<'a, S: ByteSource> LayerBuilder<'a, '_, S> {
         let words = (self.config.intermediate / 4) as u32;
         let operands = [&buffers.gate_up, &buffers.inner];
         let groups = Groups::PerToken(words.div_ceil(64));
-        self.planner.step(self.label("silu · up"), (Kernel::Swiglu, &[]), &operands, &[words], groups)
+        let reads = Reads::numbers(2 * self.config.intermediate);
+        self.planner.step(self.label("silu · up"), (Kernel::Swiglu, &[]), &operands, &[words], groups, reads)
     }
 }

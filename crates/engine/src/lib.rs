@@ -35,7 +35,7 @@ pub use engine::{Counters, Engine, LoadOptions, PlannedStep, Snapshot};
 pub use error::{Error, Result};
 pub use generate::{GenerateOptions, Generated, Stop};
 pub use gpu::{Gpu, GpuOptions};
-pub use plan::Tuning;
+pub use plan::{Reads, Tuning, VERIFY_TOKENS};
 pub use sampling::Sampling;
 pub use self_test::{self_test, self_test_of};
 #[cfg(not(target_arch = "wasm32"))]

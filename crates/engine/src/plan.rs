@@ -20,13 +20,50 @@ pub(crate) enum Groups {
     PerTokens(u32, u32),
 }
 
+/// Bytes that a dispatch reads for one token, each counted once: what the kernel must get from memory. (Workgroups read
+/// their input again and again, all but once from a cache.)
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reads {
+    /// Weight matrices.
+    pub weights: u64,
+    /// What the delta nets remember of the sequence.
+    pub state: u64,
+    /// Keys and values, for each position so far.
+    pub cache_per_position: u64,
+    /// Inputs, small weights, tables.
+    pub other: u64,
+}
+
+impl Reads {
+    /// All of them at `position`.
+    pub fn at(&self, position: u64) -> u64 {
+        self.weights + self.state + self.cache_per_position * position + self.other
+    }
+
+    /// Of `count` numbers that are neither of the named kinds.
+    pub(crate) fn numbers(count: usize) -> Self {
+        Self { other: 4 * count as u64, ..Self::default() }
+    }
+}
+
+impl std::iter::Sum for Reads {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |a, b| Self {
+            weights: a.weights + b.weights,
+            state: a.state + b.state,
+            cache_per_position: a.cache_per_position + b.cache_per_position,
+            other: a.other + b.other,
+        })
+    }
+}
+
 /// One dispatch.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     /// What it computes, for people: `layer 3 q|k|v`.
     pub(crate) label: String,
-    /// Bytes of weights that it reads.
-    pub(crate) weight_bytes: u64,
+    /// Bytes that it reads for a token.
+    pub(crate) reads: Reads,
     pipeline: Pipeline,
     bindings: wgpu::BindGroup,
     groups: Groups,
@@ -128,7 +165,7 @@ const LARGE_MATRIX: u32 = 8192;
 
 /// Most tokens of a verify pass: one that was sampled and the drafts that follow it. The matrix-vector kernels keep a
 /// token in each component of a `vec4`.
-pub(crate) const VERIFY_TOKENS: usize = 4;
+pub const VERIFY_TOKENS: usize = 4;
 
 /// Makes steps.
 pub(crate) struct Planner<'a> {
@@ -149,6 +186,7 @@ impl Planner<'_> {
         buffers: &[&wgpu::Buffer],
         shape: &[u32],
         groups: Groups,
+        reads: Reads,
     ) -> Result<Step> {
         let pipeline = self.pipelines.get(kernel, None, constants)?;
         let uniform = self.uniform(shape);
@@ -158,7 +196,7 @@ impl Planner<'_> {
             resources.push(self.buffers.control.as_entire_binding());
         }
         let bindings = pipeline.bind(self.gpu, &resources);
-        Ok(Step { label, weight_bytes: 0, pipeline, bindings, groups })
+        Ok(Step { label, reads, pipeline, bindings, groups })
     }
 
     /// The steps of `x · matrixᵀ` for up to `tokens` tokens, 1 or [`VERIFY_TOKENS`]: one for each tile.
@@ -185,7 +223,18 @@ impl Planner<'_> {
             let norm = product.norm.unwrap_or(&planner.buffers.unused);
             let buffers = [product.x, norm, product.y];
             let groups = Groups::Fixed(rows.div_ceil(group_rows));
-            planner.weight_step(label, (kernel, matrix.kind, &constants), tile, &buffers, &shape, groups)
+            let mut step = planner.weight_step(
+                label,
+                (kernel, matrix.kind, &constants),
+                tile,
+                &buffers,
+                &shape,
+                groups,
+            )?;
+            let inputs = 1 + u64::from(product.norm.is_some());
+            let before = if product.finish == Finish::Add { rows } else { 0 };
+            step.reads.other = 4 * (inputs * 32 * u64::from(matrix.items) + u64::from(before));
+            Ok(step)
         })
     }
 
@@ -221,7 +270,7 @@ impl Planner<'_> {
                 groups,
             )?;
             // One row, whatever the size of the table.
-            step.weight_bytes = tile.bytes() / u64::from(tile.rows);
+            step.reads.weights = tile.bytes() / u64::from(tile.rows);
             Ok(step)
         })
     }
@@ -230,14 +279,16 @@ impl Planner<'_> {
     pub(crate) fn sampler(&mut self, sampling: &wgpu::Buffer, verify: bool) -> Result<Step> {
         let buffers = self.buffers;
         let operands = [&buffers.logits, &buffers.ids, &buffers.sequence, &buffers.control, sampling];
-        self.single("sample", Kernel::Sample, &[("VERIFY", verify.into())], &operands)
+        let logits = Reads::numbers(self.buffers.logits.size() as usize / 4);
+        self.single("sample", Kernel::Sample, &[("VERIFY", verify.into())], &operands, logits)
     }
 
     /// The step that drafts tokens for the next verify pass.
     pub(crate) fn drafter(&mut self) -> Result<Step> {
         let buffers = self.buffers;
         let operands = [&buffers.sequence, &buffers.ids, &buffers.control];
-        self.single("draft", Kernel::Draft, &[("MOST_DRAFTS", VERIFY_TOKENS as u32 - 1)], &operands)
+        let constants = [("MOST_DRAFTS", VERIFY_TOKENS as u32 - 1)];
+        self.single("draft", Kernel::Draft, &constants, &operands, Reads::default())
     }
 
     /// A step of one workgroup that writes the control buffer and has no shape.
@@ -247,11 +298,12 @@ impl Planner<'_> {
         kernel: Kernel,
         constants: &[(&'static str, u32)],
         operands: &[&wgpu::Buffer],
+        reads: Reads,
     ) -> Result<Step> {
         let pipeline = self.pipelines.get(kernel, None, constants)?;
         let resources: Vec<_> = operands.iter().map(|buffer| buffer.as_entire_binding()).collect();
         let bindings = pipeline.bind(self.gpu, &resources);
-        Ok(Step { label: label.to_owned(), weight_bytes: 0, pipeline, bindings, groups: Groups::Fixed(1) })
+        Ok(Step { label: label.to_owned(), reads, pipeline, bindings, groups: Groups::Fixed(1) })
     }
 
     fn over_tiles(
@@ -283,7 +335,8 @@ impl Planner<'_> {
         resources.push(uniform.as_entire_binding());
         resources.push(self.buffers.control.as_entire_binding());
         let bindings = pipeline.bind(self.gpu, &resources);
-        Ok(Step { label, weight_bytes: tile.bytes(), pipeline, bindings, groups })
+        let reads = Reads { weights: tile.bytes(), ..Reads::default() };
+        Ok(Step { label, reads, pipeline, bindings, groups })
     }
 
     fn uniform(&self, words: &[u32]) -> wgpu::Buffer {

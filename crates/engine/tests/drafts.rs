@@ -17,7 +17,7 @@ fn engines() -> Vec<(String, Fixture, Engine)> {
     for (name, kind) in [("eq", "Q8_0"), ("grp", "Q4_K_M")] {
         for (tuning, options) in common::tunings() {
             let fixture = Fixture::open(name);
-            let options = LoadOptions { vocabulary: Some(3), ..options };
+            let options = LoadOptions { vocabulary: Some(3), drafts: true, ..options };
             let engine = common::load(&common::gpu(), &fixture.gguf(kind), options);
             engines.push((format!("{name} {kind} {tuning:?}"), fixture, engine));
         }
@@ -152,7 +152,7 @@ fn drafts_stop_when_they_are_seldom_right_and_fill_the_context_to_its_end() {
 #[test]
 fn without_preparation_there_are_no_drafts() {
     let fixture = Fixture::open("eq");
-    let options = LoadOptions { drafts: false, ..common::short() };
+    let options = common::short();
     let mut engine = common::load(&common::gpu(), &fixture.gguf("Q8_0"), options);
     let drafts =
         GenerateOptions { max_tokens: 50, sampling: Sampling::GREEDY, stop_tokens: &[], drafts: true };

@@ -1,5 +1,6 @@
 //! What a model will take up on the GPU, computed from its header.
 
+use glowworm_engine::VERIFY_TOKENS;
 use glowworm_engine::gpu::BASE_BINDING;
 use glowworm_gguf::Header;
 use glowworm_model::Config;
@@ -12,7 +13,7 @@ pub struct Memory {
     pub weights: u64,
     /// States and KV cache for the whole context, in f32.
     pub sequence: SequenceMemory,
-    /// Buffers for one batch of tokens, logits and readback.
+    /// Buffers for one batch of tokens, for drafted ones, logits and readback.
     pub activations: u64,
 }
 
@@ -33,7 +34,9 @@ impl Memory {
             2 * config.hidden + linear.max(full) + config.query_width() + mixed + 3 * config.intermediate;
         let vocab = config.vocab_size;
         let rotation = context * config.rope_dim;
-        let numbers = batch * (row + 1) + vocab + context + vocab.max(context) + rotation;
+        let verified = 2 * VERIFY_TOKENS * linear * config.linear_layers();
+        let logits = VERIFY_TOKENS * vocab + vocab.max(context);
+        let numbers = batch * (row + 1) + verified + logits + context + rotation;
         Self { weights, sequence, activations: 4 * numbers as u64 }
     }
 

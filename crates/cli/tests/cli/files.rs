@@ -234,6 +234,19 @@ fn bench_accounts_for_a_token() {
     assert!(number("/per_token/dispatches") <= plan.len() as f64);
     assert!(number("/per_token/submits") <= 1.0 && number("/per_token/readbacks") <= 1.0);
     assert!(number("/memory/gpu_bytes") >= weights as f64);
+    // The state of this model's three delta nets, and the keys and values of its one attention layer.
+    let column = |name: &str| plan.iter().map(|step| step[name].as_u64().unwrap()).sum::<u64>();
+    let state = inspect["memory"]["states"].as_u64().unwrap();
+    let read = column("state_bytes");
+    assert!(read > state / 2 && read <= state, "{read} of {state} bytes of state");
+    let keys_and_values = inspect["memory"]["kv_cache_per_token"].as_u64().unwrap();
+    assert_eq!(column("cache_bytes_per_position"), keys_and_values);
+    let position = 20 + 12 / 2;
+    let all = bytes + read + column("cache_bytes_per_position") * position + column("other_bytes");
+    assert_eq!(report["per_token"]["read_bytes"], json!(all));
+    assert!(number("/per_token/read_ratio") < 1.2, "small inputs weigh more in a small model");
+    assert!(number("/per_token/encode_milliseconds") > 0.0);
+    assert!(number("/drafts/decode/tokens_per_second") > 0.0);
     let words = glowworm(
         ["bench", "--plan", "--prompt", "4", "--generate", "4", "--repeat", "1"].iter().chain(&ON_LAVAPIPE),
     );
