@@ -143,9 +143,10 @@ export class DatabaseClient {
 
   #enqueue<T>(job: () => Promise<T>): Promise<T> {
     this.#waiting += 1;
-    const result = this.#queue.then(job, job);
+    // Counted down before the answer is there, so that whoever asks next finds nobody waiting.
+    const counted = (): Promise<T> => job().finally(() => (this.#waiting -= 1));
+    const result = this.#queue.then(counted, counted);
     this.#queue = result.catch(() => undefined);
-    void this.#queue.then(() => (this.#waiting -= 1));
     return result;
   }
 }

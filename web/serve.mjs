@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Serves a folder of static files on localhost: `node web/serve.mjs dist 8080 [/sub/path]`. What a static host does, and
+// Serves a folder of static files on localhost: `[PORT=…] node web/serve.mjs dist 8080 [/sub/path]`. What a static host does, and
 // no more.
 
 import { createReadStream, statSync } from "node:fs";
@@ -57,7 +57,12 @@ export function serve(folder, port = 0, base = "/", seen = () => undefined) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const [folder = "dist", port = "8080", base = "/"] = process.argv.slice(2);
+  const [folder = "dist", given = "8080", base = "/"] = process.argv.slice(2);
+  const port = process.env.PORT ?? given;
+  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) {
+    console.error(`PORT is ${port}, and must be a number from 0 to 65535`);
+    process.exit(1);
+  }
   const taken = (error) => {
     if (error.code !== "EADDRINUSE") throw error;
     return serve(folder, 0, base);

@@ -158,7 +158,7 @@ describe("whose answer it is", () => {
     await page.getByRole("button", { name: "How many albums?", exact: true }).last().click();
     await id("result-table").getByText("347").waitFor();
     assert.equal(await id("answer-heading").textContent(), "Answer");
-    await runSql(page, "SELECT 'mine'");
+    await runSql(page, "SELECT 'mine' AS whose");
     await id("result-table").getByText("mine").waitFor();
     assert.equal(await id("answer-heading").textContent(), "Your query");
   });

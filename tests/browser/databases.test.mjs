@@ -237,14 +237,16 @@ describe("width", () => {
     const { browser, page, id } = await open();
     await id("table-list").waitFor();
     await id("final-sql").waitFor();
-    const columns = Array.from({ length: 1999 }, (_, at) => `n.i * ${at + 1} AS c${at + 1}`).join(",\n");
+    const names = Array.from({ length: 2000 }, (_, at) => `c${at + 1}`);
+    const row = names.map((_, at) => (at === 0 ? "'first'" : at + 1)).join(", ");
+    await openDatabase(page, make("wide.db", `CREATE TABLE w(${names.join(", ")})`, ...Array.from({ length: 60 }, () => `INSERT INTO w VALUES (${row})`)));
     const long = await longTasks(page, async () => {
-      await runSql(page, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60) SELECT 'first' AS f,\n${columns} FROM n`);
+      await runSql(page, "SELECT * FROM w");
       await id("result-table").getByText("first").first().waitFor();
       assert.ok((await id("result-table").locator("td, th").count()) < 4000, "all columns were drawn");
       await page.locator(".grid").evaluate((grid) => (grid.scrollLeft = grid.scrollWidth));
-      await id("result-table").getByRole("button", { name: "c1999" }).waitFor();
-      await id("result-table").getByText("1999", { exact: true }).waitFor();
+      await id("result-table").getByRole("button", { name: "c2000" }).waitFor();
+      await id("result-table").getByText("2000", { exact: true }).first().waitFor();
     });
     assert.deepEqual(long.filter((duration) => duration > 1000), []);
     await browser.close();

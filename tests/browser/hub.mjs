@@ -37,6 +37,7 @@ export async function startHub() {
     const listing = /^\/api\/models\/([^/]+\/[^/]+)\/tree\/main$/.exec(url.pathname);
     if (listing !== null) {
       const files = repositories.get(listing[1]);
+      if (listing[1] === "odd/portal") return response.writeHead(200, { ...headers, "content-type": "text/html" }).end("<html>Log in to the network");
       // The hub does not tell a private repository from none.
       if (files === undefined) return refuse(listing[1].startsWith("busy/") ? 429 : 401, { "retry-after": "7" });
       const entries = [...files].map(([path, bytes]) => ({

@@ -118,7 +118,7 @@ describe("downloads", () => {
   test("list, choose, download through the redirect, check, load, with the training prompt; the next visit needs no network", async () => {
     const { page } = opened;
     const repository = offer("small");
-    for (const text of [repository, `${repository}:Q4_K_M`, `hf://${repository}/small.Q4_K_M.gguf`, `https://huggingface.co/${repository}/blob/main/small.Q4_K_M.gguf`, `https://huggingface.co/${repository}/resolve/main/small.Q4_K_M.gguf?download=true`]) {
+    for (const text of [repository, `${repository}:Q4_K_M`, `hf:${repository}:Q4_K_M`, `-hf ${repository}:Q4_K_M`, `hf://${repository}/small.Q4_K_M.gguf`, `https://huggingface.co/${repository}/blob/main/small.Q4_K_M.gguf`, `https://huggingface.co/${repository}/resolve/main/small.Q4_K_M.gguf?download=true`]) {
       await list(page, text);
       await page.waitForFunction(() => document.querySelector('input[name="model-path"]:checked')?.value === "small.Q4_K_M.gguf");
     }
@@ -200,6 +200,8 @@ describe("downloads", () => {
       [`${repository}:Q5_K_M`, /no usable file of Q5_K_M/],
       [`hf://${repository}/other.gguf`, /has no file other\.gguf/],
       ["https://example.org/a/b", /example\.org is not huggingface\.co/],
+      ["odd/portal", /not a list of files/],
+      ["https://huggingface.co/datasets/a/b", /address of a dataset/],
       ["just words", /is not a repository/],
     ]) {
       await list(page, text);
@@ -209,6 +211,39 @@ describe("downloads", () => {
     await list(page, repository);
     await press(page, /^Download/);
     await error.filter({ hasText: /Hugging Face has no .*gone\.Q4_K_M\.gguf/ }).waitFor();
+  });
+
+  test("a download goes on when the engine is ended, and what is left of one without its description is found again", async () => {
+    const { page } = opened;
+    const repository = offer("alone");
+    hub.trouble(() => ({ stall: 0.5 }));
+    await list(page, repository);
+    await press(page, /^Download/);
+    await page.waitForFunction(() => /[1-9]\d* kB of/.test(document.querySelector('[data-testid="model-progress"]')?.textContent ?? ""));
+    // As after a lost device: the engine's worker is ended and started anew.
+    await page.evaluate(() => globalThis.glowworm.destroyDevices());
+    await page.locator("dialog").getByRole("button", { name: "Load again" }).click();
+    await modelReady(page, 120_000);
+    await page.locator("dialog").getByRole("button", { name: "Pause" }).click();
+    await page.getByText("The download is paused").waitFor();
+    // A crash while a description is written, as an earlier version of the page wrote it, leaves an empty one.
+    await page.evaluate(async () => {
+      const models = await (await navigator.storage.getDirectory()).getDirectoryHandle("models");
+      for await (const name of models.keys()) {
+        if (!name.includes("alone") || !name.endsWith(".json")) continue;
+        const file = await (await models.getFileHandle(name)).createWritable();
+        await file.close();
+      }
+    });
+    await page.reload();
+    await modelReady(page, 120_000);
+    hub.trouble(() => ({}));
+    await page.getByTestId("model-choice").click();
+    const entry = page.locator("dialog").getByRole("listitem").filter({ hasText: "description lost" });
+    await entry.getByRole("button", { name: "Find again" }).click();
+    await press(page, /^(Resume download|Download)/);
+    await loaded(page, "alone");
+    assert.match(hub.downloads().at(-1).range, /^bytes=[1-9]\d+-$/);
   });
 
   test("a download that is paused, and left by closing the page, goes on in the next visit", async () => {

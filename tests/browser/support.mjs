@@ -74,7 +74,9 @@ export async function runSql(page, text) {
 export async function longTasks(page, work) {
   await page.evaluate(() => {
     globalThis.tasks = [];
-    new PerformanceObserver((list) => globalThis.tasks.push(...list.getEntries().map((entry) => Math.round(entry.duration)))).observe({ entryTypes: ["longtask"] });
+    globalThis.observer?.disconnect();
+    globalThis.observer = new PerformanceObserver((list) => globalThis.tasks.push(...list.getEntries().map((entry) => Math.round(entry.duration))));
+    globalThis.observer.observe({ entryTypes: ["longtask"] });
   });
   await work();
   await page.waitForTimeout(300);

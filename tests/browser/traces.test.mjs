@@ -1,7 +1,9 @@
 // Traces from elsewhere: of other databases, of any size, and files that are none.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fixture, longTasks, openPage, runSql, startServer } from "./support.mjs";
 
@@ -16,7 +18,9 @@ let server;
 let opened;
 let page;
 let id;
+let folder;
 before(async () => {
+  folder = mkdtempSync(join(tmpdir(), "glowworm-"));
   server = await startServer();
   opened = await openPage({ address: server.address, webgpu: false });
   ({ page, id } = opened);
@@ -26,9 +30,15 @@ before(async () => {
 after(async () => {
   await opened.browser.close();
   await server.close();
+  rmSync(folder, { recursive: true });
 });
 
-const open = (json, name = "x.json") => id("trace-open").setInputFiles({ name, mimeType: "application/json", buffer: Buffer.from(json) });
+/** From a file: one that is handed over as bytes is decoded in the page, letter by letter. */
+async function open(json) {
+  const path = join(folder, "x.json");
+  writeFileSync(path, json);
+  await id("trace-open").setInputFiles(path);
+}
 /** Opens a trace with a question of its own and waits until it is shown. */
 async function show(question, change = () => undefined) {
   await open(changed((trace) => ((trace.config.question = question), change(trace))));

@@ -104,13 +104,19 @@ impl DatabaseHost {
                 bytes.subarray(offset as u32, offset as u32 + page.len() as u32).copy_from(page);
                 pages += 1;
             }
+            let come = if pages == 1 {
+                "page with the latest rows comes"
+            } else {
+                "pages with the latest rows come"
+            };
             notices.push(format!(
-                "the write-ahead log (-wal) beside the file was read too: {pages} pages with the latest rows come from it"
+                "the write-ahead log (-wal) beside the file was read too: {pages} {come} from it"
             ));
         } else if header.wal_mode && log.is_none() {
+            // The file alone does not tell: where the log was written back and removed, everything is in it.
             notices.push(
-                "this database is in WAL mode and no -wal file came with it; if there is one beside the file, drop both \
-                 together, or its latest rows are missing"
+                "this database keeps its latest rows in a -wal file while a program uses it, and no -wal file came with \
+                 it. If one lies beside the file, drop both together; if none does, nothing is missing"
                     .to_owned(),
             );
         }
