@@ -1,10 +1,10 @@
 // Writes the pictures of docs/page.md: the main states, light and dark, wide and narrow. The episodes in them are real
 // ones of the built-in model. Somebody must look at them.
 
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { indexed } from "./png.mjs";
-import { modelReady, openPage, root, startServer } from "./support.mjs";
+import { fixture, modelReady, openPage, root, startServer } from "./support.mjs";
 
 const QUESTION = "What is the name of the artist with the most albums?";
 
@@ -80,5 +80,21 @@ await shoot(["error-light"], "light", 1280, 780, async ({ page, id }, take) => {
   await id("database-file").setInputFiles({ name: "dump.db", mimeType: "application/octet-stream", buffer: Buffer.from("BEGIN TRANSACTION;\nCREATE TABLE t(x);\n") });
   await page.getByText("stays open").waitFor();
   await take("error-light");
+});
+for (const [name, scheme, width, height] of [["elsewhere-light", "light", 1280, 900], ["phone-elsewhere-dark", "dark", 360, 740]]) {
+  await shoot([name], scheme, width, height, async ({ page, id }, take) => {
+    const trace = JSON.parse(readFileSync(fixture("artists.glowworm.json"), "utf8"));
+    trace.config.run.database = "northwind.sqlite";
+    await id("trace-open").setInputFiles({ name: "x.json", mimeType: "application/json", buffer: Buffer.from(JSON.stringify(trace)) });
+    await id("other-database").waitFor();
+    await page.locator(".answer").evaluate((part) => part.scrollIntoView({ block: "end" }));
+    await take(name);
+  }, { webgpu: false });
+}
+await shoot(["settings-light"], "light", 1280, 620, async ({ page, id }, take) => {
+  await page.getByRole("button", { name: /^settings/ }).click();
+  await page.getByRole("button", { name: /^note for the model/ }).click();
+  await id("question").fill("How many artists are there?");
+  await take("settings-light");
 });
 await server.close();

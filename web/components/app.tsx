@@ -37,7 +37,7 @@ export function App() {
           <HistoryList />
           <footer class="foot">
             Everything runs on your machine: question, database and model stay here. The page may connect only to its own site and to
-            Hugging Face, and once a model is loaded it connects to nothing. To check, open the browser's developer tools, choose
+            Hugging Face, and once a model is loaded asking connects to nothing. To check, open the browser's developer tools, choose
             Network, and ask.
           </footer>
         </div>

@@ -120,6 +120,8 @@ function Waiting() {
   const going = opening.value;
   const checking = model.kind === "none" && adapterState.value.kind === "checking";
   const built = model.kind === "ready" && model.model.source === "built-in" && asking.value === null;
+  // Without an adapter nothing will ever wait here.
+  if (adapterState.value.kind === "missing" || adapterState.value.kind === "wrong") return null;
   return (
     <div class="waiting small">
       {checking && <p class="dim">Looking for a graphics adapter.</p>}
