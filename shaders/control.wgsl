@@ -3,7 +3,8 @@
 struct Control {
     position: u32,    // tokens already in the cache before this pass
     count: u32,       // tokens in this pass
-    stopped: u32,     // not zero: a stop token was sampled, every kernel returns at once
+    stopped: u32,     // not zero: every kernel returns at once. 1: a stop token or the last one was sampled; 2: the logits
+                      // are not numbers
     flip: u32,        // which of the two convolution states is current (0 or 1)
     generated: u32,   // tokens sampled since the host last reset it
     limit: u32,       // sampling stops after so many tokens

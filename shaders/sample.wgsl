@@ -278,10 +278,14 @@ fn main(@builtin(local_invocation_index) local: u32) {
             let count = control.generated + row + 1u;
             sequence[control.start + count - 1u] = choice;
             let ends = is_last(choice, count);
-            if ends {
+            // By its bits: compilers may take for granted that there is no such number.
+            let is_number = (bitcast<u32>(logit(row, choice)) & 0x7f800000u) != 0x7f800000u;
+            if !is_number {
+                control.stopped = 2u;
+            } else if ends {
                 control.stopped = 1u;
             }
-            goes_on = select(0u, 1u, !ends && row + 1u < rows && ids[row + 1u] == choice);
+            goes_on = select(0u, 1u, !ends && is_number && row + 1u < rows && ids[row + 1u] == choice);
         }
         if workgroupUniformLoad(&goes_on) == 0u {
             break;

@@ -106,6 +106,7 @@ impl Error {
                 | glowworm_engine::Error::Limit { .. }
                 | glowworm_engine::Error::Device { .. }
                 | glowworm_engine::Error::DeviceLost { .. }
+                | glowworm_engine::Error::NoNumbers { .. }
                 | glowworm_engine::Error::OutOfMemory { .. } => 1,
                 _ => 2,
             },

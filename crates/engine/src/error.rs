@@ -112,6 +112,17 @@ pub enum Error {
         /// Rows of the embedding.
         vocabulary: usize,
     },
+    /// The logits are infinite or no numbers at all.
+    #[error(
+        "the model gives no numbers after token {position}: its file is damaged, or the adapter {adapter} computes wrongly. \
+         Get the file anew, or choose another adapter"
+    )]
+    NoNumbers {
+        /// Tokens that had been read.
+        position: usize,
+        /// The adapter.
+        adapter: String,
+    },
     /// A call that makes no sense in the present state.
     #[error("{0}")]
     Usage(&'static str),

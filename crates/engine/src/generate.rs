@@ -62,6 +62,9 @@ const READBACK_INTERVAL: Duration = Duration::from_millis(120);
 /// Most passes between readbacks.
 const MOST_STRIDE: usize = 16;
 
+/// What `sample.wgsl` stops with when the logits are no numbers.
+const NO_NUMBERS: u32 = 2;
+
 /// Passes with drafts after which it is judged whether they are worth it.
 const DRAFT_TRIAL: u32 = 8;
 
@@ -71,6 +74,7 @@ impl Engine {
     /// # Errors
     /// [`Error::ContextFull`] when not one more token fits, [`Error::Usage`] when nothing was appended or the
     /// settings make no sense, a lost device. The sequence is as it was before, in the first two cases.
+    /// [`Error::NoNumbers`] when the model computes none: the sequence is then forgotten.
     pub async fn generate(
         &mut self,
         options: &GenerateOptions<'_>,
@@ -101,6 +105,11 @@ impl Engine {
             let started = Instant::now();
             let passes = self.stride.min(limit - first);
             let control = self.decode_and_read(first, passes, limit, drafts, &mut tokens).await?;
+            if control.stopped == NO_NUMBERS {
+                let position = start + tokens.len().saturating_sub(1);
+                self.reset();
+                return Err(Error::NoNumbers { position, adapter: self.gpu.description() });
+            }
             self.adapt_stride(started.elapsed(), tokens.len() - first);
             let new = &tokens[first..];
             let flow = on_tokens(new);

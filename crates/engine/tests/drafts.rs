@@ -61,13 +61,12 @@ fn run(
 
 #[test]
 fn tokens_and_state_are_those_of_plain_decoding() {
-    let warm = Sampling { temperature: 0.7, top_k: 20, top_p: 0.95, seed: 5 };
     let hot = Sampling { temperature: 1.5, top_k: 0, top_p: 1.0, seed: 6 };
     for (name, fixture, mut engine) in engines() {
         let prompt = repetitive(&fixture);
         let mut accepted = 0;
-        for sampling in [Sampling::GREEDY, warm, hot] {
-            for max_tokens in [1, 2, 3, 60] {
+        for sampling in [Sampling::GREEDY, hot] {
+            for max_tokens in [1, 3, 50] {
                 let plain = GenerateOptions { max_tokens, sampling, stop_tokens: &[], drafts: false };
                 let drafts = GenerateOptions { drafts: true, ..plain };
                 let (expected, expected_logits, _) = run(&mut engine, &prompt, &plain, usize::MAX);
@@ -83,7 +82,7 @@ fn tokens_and_state_are_those_of_plain_decoding() {
                 accepted += counters.accepted;
             }
         }
-        assert!(accepted > 20, "{name}: {accepted} drafted tokens were right: too few to test anything");
+        assert!(accepted > 15, "{name}: {accepted} drafted tokens were right: too few to test anything");
     }
 }
 
@@ -97,15 +96,14 @@ fn a_stop_token_among_the_drafts_ends_generation_there() {
         let rarest = (0..3)
             .filter(|token| all.tokens.contains(token))
             .min_by_key(|token| all.tokens.iter().filter(|seen| seen == &token).count());
-        for stop in rarest {
-            let plain = GenerateOptions { stop_tokens: &[stop], ..plain };
-            let (expected, expected_logits, _) = run(&mut engine, &prompt, &plain, usize::MAX);
-            let drafts = GenerateOptions { drafts: true, ..plain };
-            let (found, logits, _) = run(&mut engine, &prompt, &drafts, usize::MAX);
-            assert_eq!(found.stop, Stop::Token, "{name}");
-            assert_eq!(found, expected, "{name}");
-            assert_eq!(logits, expected_logits, "{name}");
-        }
+        let stop = rarest.expect("a token");
+        let plain = GenerateOptions { stop_tokens: &[stop], ..plain };
+        let (expected, expected_logits, _) = run(&mut engine, &prompt, &plain, usize::MAX);
+        let drafts = GenerateOptions { drafts: true, ..plain };
+        let (found, logits, _) = run(&mut engine, &prompt, &drafts, usize::MAX);
+        assert_eq!(found.stop, Stop::Token, "{name}");
+        assert_eq!(found, expected, "{name}");
+        assert_eq!(logits, expected_logits, "{name}");
     }
 }
 

@@ -6,7 +6,9 @@ mod common;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use glowworm_engine::{Engine, Error, GenerateOptions, Generated, LoadOptions, Sampling, Stop};
+use glowworm_engine::{Engine, Error, GenerateOptions, Generated, LoadOptions, MemorySource, Sampling, Stop};
+use glowworm_gguf::Header;
+use glowworm_model::Config;
 use glowworm_tests::{Fixture, argmax};
 use pollster::block_on;
 
@@ -240,6 +242,33 @@ fn what_does_not_fit_is_refused_and_harms_nothing() {
     assert_eq!(tokens, expected);
     let full = block_on(engine.generate(&nothing, |_| ControlFlow::Continue(())));
     assert!(matches!(full, Err(Error::ContextFull { .. })));
+}
+
+#[test]
+fn a_model_that_gives_no_numbers_is_an_error_and_not_a_text() {
+    for (value, temperature) in [(f32::NAN, 0.0), (f32::NAN, 0.7), (f32::INFINITY, 0.0), (f32::INFINITY, 0.7)]
+    {
+        let fixture = Fixture::open("eq");
+        let mut bytes = std::fs::read(fixture.gguf("Q8_0")).expect("the fixture");
+        let header = Header::read_from(&mut bytes.as_slice(), bytes.len() as u64).expect("a header");
+        let norm = header.data_range(header.tensor("output_norm.weight").expect("the last norm"));
+        bytes[norm.start as usize..][..4].copy_from_slice(&value.to_le_bytes());
+        let config = Config::from_gguf(&header).expect("a configuration");
+        let mut source = MemorySource::new("damaged", bytes);
+        let gpu = common::gpu();
+        let mut ignored = |_| {};
+        let loaded = Engine::load(&gpu, &mut source, &header, &config, LoadOptions::default(), &mut ignored);
+        let mut engine = block_on(loaded).expect("a model");
+        for drafts in [false, true] {
+            engine.reset();
+            block_on(engine.append(&fixture.prompt(7))).expect("append");
+            let sampling = Sampling { temperature, ..Sampling::default() };
+            let options = GenerateOptions { max_tokens: 20, sampling, stop_tokens: &[], drafts };
+            let error = block_on(engine.generate(&options, |_| ControlFlow::Continue(())));
+            assert!(matches!(error, Err(Error::NoNumbers { position: 7, .. })), "{value}: {error:?}");
+            assert_eq!(engine.len(), 0);
+        }
+    }
 }
 
 #[test]
