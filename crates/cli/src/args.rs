@@ -258,6 +258,9 @@ pub struct ConvertArgs {
     /// File with a chat template (Jinja) in place of the checkpoint's own
     #[arg(long, value_name = "FILE")]
     pub chat_template: Option<PathBuf>,
+    /// A further entry of the file's metadata, as how the model was made: general.… or glowworm.…; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub metadata: Vec<String>,
     /// Replace the file if it exists
     #[arg(long)]
     pub force: bool,

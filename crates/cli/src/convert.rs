@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use glowworm_gguf::TensorType;
+use glowworm_gguf::{TensorType, Value};
 use glowworm_model::convert::{Options, convert};
 
 use crate::args::ConvertArgs;
@@ -25,6 +25,21 @@ pub fn type_called(name: &str) -> Result<TensorType> {
         let names = TYPES.map(|kind| kind.name().to_lowercase());
         Error::Usage(format!("{name:?} is no type to convert to; choose one of {}", names.join(", ")))
     })
+}
+
+/// An entry of the metadata from `KEY=VALUE`; whole numbers become numbers.
+fn metadata_entry(entry: &str) -> Result<(String, Value)> {
+    let parts = entry.split_once('=').filter(|(key, _)| {
+        let name = key.strip_prefix("general.").or_else(|| key.strip_prefix("glowworm."));
+        name.is_some_and(|name| !name.is_empty() && !name.contains(char::is_whitespace))
+    });
+    let Some((key, value)) = parts else {
+        return Err(Error::Usage(format!(
+            "--metadata {entry:?}: write general.KEY=VALUE or glowworm.KEY=VALUE"
+        )));
+    };
+    let value = value.parse::<u64>().map_or_else(|_| Value::from(value.to_owned()), Value::from);
+    Ok((key.to_owned(), value))
 }
 
 /// Runs the command.
@@ -53,6 +68,7 @@ pub fn run(args: &ConvertArgs) -> Result<()> {
     options.system_prompt = args.system_prompt.as_deref().map(read).transpose()?;
     options.user_template = args.user_template.as_deref().map(read).transpose()?;
     options.chat_template = args.chat_template.as_deref().map(read).transpose()?;
+    options.metadata = args.metadata.iter().map(|entry| metadata_entry(entry)).collect::<Result<_>>()?;
 
     let mut bar = Bar::new("converting", 0);
     let summary = convert(&args.folder, &args.out, &options, |step| bar.set(step.written, step.total))?;

@@ -186,13 +186,21 @@ fn a_converted_checkpoint_is_what_was_asked_for() {
         arguments.extend(more);
         glowworm(arguments)
     };
-    convert("q8_0", &["--system-prompt", text(&prompt), "--user-template", text(&template), "--name", "Eq"])
-        .expect(0);
+    let made = ["--metadata", "glowworm.training.steps=12", "--metadata", "general.author=a=b"];
+    let named = ["--system-prompt", text(&prompt), "--user-template", text(&template), "--name", "Eq"];
+    convert("q8_0", &[&named[..], &made].concat()).expect(0);
     let report = glowworm(["inspect", "--json", text(&out)]).expect(0).json().remove(0);
     let metadata = &report["metadata"];
     assert_eq!(metadata["general.name"], json!("Eq"));
     assert_eq!(metadata["glowworm.system_prompt"], json!("Be brief."));
     assert_eq!(metadata["glowworm.user_template"], json!("Q: {question}"));
+    assert_eq!(metadata["glowworm.training.steps"], json!(12));
+    assert_eq!(metadata["general.author"], json!("a=b"));
+    for wrong in ["steps=12", "general.=1", "tokenizer.ggml.model=none", "general.author"] {
+        assert!(
+            convert("q8_0", &["--force", "--metadata", wrong]).expect(2).err.contains("write general.KEY")
+        );
+    }
     assert!(report["types"].as_array().unwrap().iter().any(|kind| kind["type"] == json!("Q8_0")));
 
     // llama.cpp's own conversion to the same type gives the same weights, so the same logits.
