@@ -10,7 +10,7 @@
 //!
 //! Attention forgets wrong drafts by overwriting their keys. A delta net cannot: its state is updated in place. So a verify
 //! pass keeps the projections of its tokens and not the state after them, and the next one first repeats the cheap update
-//! for those that were right (`delta_net.wgsl`); [`Engine::settle`] does it when no further pass comes.
+//! for those that were right (`delta_net.wgsl`); `Engine::settle` does it when no further pass comes.
 
 use std::ops::ControlFlow;
 

@@ -13,9 +13,9 @@
 //! WebGPU: larger matrices become tiles of rows. The KV cache is allocated once for the whole context.
 //!
 //! # Reading order
-//! [`engine`] (load, append, snapshot), [`generate`] (sampling, drafts), [`layers`] (the model as steps), [`plan`] (a step), [`matrix`] (weights),
-//! [`kernels`] (pipelines), `shaders/` (the arithmetic). The oracle of all this is the reference forward pass in
-//! `glowworm_model::reference`.
+//! [`engine`] (load, append, snapshot), [`generate`] (sampling, drafts), [`layers`] (the model as steps), [`plan`] (a
+//! step), [`matrix`] (weights), [`kernels`] (pipelines), `shaders/` (the arithmetic). The oracle of all this is the
+//! reference forward pass in `glowworm_model::reference`.
 
 mod activations;
 pub mod engine;
