@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Serves a folder of static files on localhost: `[PORT=…] node web/serve.mjs dist 8080 [/sub/path]`. What a static host does, and
-// no more.
+// Serves a folder of static files on localhost: `node web/serve.mjs dist 8080 [/sub/path]`, or on the port in PORT. What
+// a static host does, and no more.
 
 import { createReadStream, statSync } from "node:fs";
 import { createServer } from "node:http";
