@@ -1,5 +1,6 @@
 //! The kernels that read weights, over every type of weights: a row looked up, a matrix-vector and a matrix-matrix product
 //! equal those of the dequantised weights.
+#![allow(clippy::expect_used)] // in tests a panic is the report
 
 mod common;
 

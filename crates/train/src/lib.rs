@@ -27,3 +27,4 @@ pub mod tokenizer;
 pub mod tools;
 #[cfg(feature = "trainer")]
 pub mod training;
+pub mod wording;

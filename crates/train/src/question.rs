@@ -5,6 +5,7 @@ use crate::frames::{self, Frames};
 use crate::lexicon::Split;
 use crate::schema::{Column, ColumnKind, Shape, quoted};
 use crate::text::{capitalised, expand, list_of, literal, number_word};
+use crate::wording::around;
 use rusqlite::types::Value;
 
 /// A question and all that the ideal episode needs to know.
@@ -112,6 +113,9 @@ impl Speaker<'_> {
     /// Small variations of a finished sentence.
     fn finish(&mut self, text: String) -> String {
         let mut text = text.replace("  ", " ").replace(" ?", "?").trim().to_owned();
+        if self.split == Split::Train {
+            text = around(&mut self.rng, &self.lexicon.words, text);
+        }
         let imperative =
             ["List", "Show", "Find", "Give", "Return", "Count", "Get", "Tell", "Name", "Display"]
                 .iter()
