@@ -132,7 +132,12 @@ pub fn run(args: &BenchArgs) -> Result<()> {
             longest_context(&file.config)
         )));
     }
-    let options = LoadOptions { context, vocabulary: Some(file.tokenizer.len()), ..LoadOptions::default() };
+    let options = LoadOptions {
+        context,
+        vocabulary: Some(file.tokenizer.len()),
+        drafts: Some(true),
+        ..LoadOptions::default()
+    };
     let memory = Memory::of(&file.header, &file.config, context, options.batch.min(context));
     let mut engine = load_engine(&gpu, &mut source, &file, options)?;
     let load_seconds = started.elapsed().as_secs_f64();

@@ -27,12 +27,14 @@ pub struct LoadOptions {
     /// For what kind of adapter the kernels are laid out.
     pub tuning: Tuning,
     /// Prepare for [`GenerateOptions::drafts`](crate::GenerateOptions::drafts): a few MiB, and twice as many pipelines.
-    pub drafts: bool,
+    /// `None`: where they pay. A GPU waits for memory and does four tokens' arithmetic meanwhile; a software adapter does
+    /// not, and would need nearly every draft to be right.
+    pub drafts: Option<bool>,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self { context: 12_288, batch: 256, vocabulary: None, tuning: Tuning::Auto, drafts: true }
+        Self { context: 12_288, batch: 256, vocabulary: None, tuning: Tuning::Auto, drafts: None }
     }
 }
 
@@ -153,13 +155,14 @@ impl Engine {
                 needed: "at most 128 MiB of keys a layer",
             });
         }
-        let (rows, logit_rows) = match options.drafts {
+        let tuning = options.tuning.for_gpu(gpu);
+        let drafts = options.drafts.unwrap_or(tuning == Tuning::Hardware);
+        let (rows, logit_rows) = match drafts {
             true => (options.batch.max(VERIFY_TOKENS), VERIFY_TOKENS),
             false => (options.batch, 1),
         };
         let buffers = Activations::new(gpu, config, rows, options.context, logit_rows).await?;
         let mut pipelines = Pipelines::new(gpu);
-        let tuning = options.tuning.for_gpu(gpu);
         let rotation = layers::values_buffer(gpu, "rotation", &rotation_table(config, options.context));
         let mut loader = Loader::new(gpu, source, header, progress);
         let mut planner =
@@ -170,7 +173,7 @@ impl Engine {
         for matrix in &embedding {
             let steps = planner.embed(matrix)?;
             passes.decode.extend_from_slice(&steps);
-            if options.drafts {
+            if drafts {
                 passes.verify.extend_from_slice(&steps);
             }
             passes.prefill.extend(steps);
@@ -185,7 +188,7 @@ impl Engine {
                 context: options.context,
                 rotation: &rotation,
                 index,
-                drafts: options.drafts,
+                drafts,
             };
             states.extend(builder.build().await?);
         }
@@ -200,12 +203,12 @@ impl Engine {
         let (mut head, mut verify_head, mut sample_and_draft) = (Vec::new(), Vec::new(), Vec::new());
         for matrix in &head_matrix {
             let all = Product::store(&buffers.hidden, &buffers.logits, config.vocab_size).normed(&final_norm);
-            if options.drafts {
+            if drafts {
                 verify_head.extend(planner.matvec("head", matrix, &all, VERIFY_TOKENS)?);
             }
             head.extend(planner.matvec("head", matrix, &Product { last_token: true, ..all }, 1)?);
         }
-        if options.drafts {
+        if drafts {
             sample_and_draft.extend([planner.sampler(&sampling, true)?, planner.drafter()?]);
         }
         let read_usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;

@@ -127,7 +127,7 @@ impl Tuning {
     /// weights once too, but a software adapter is as slow as its arithmetic.
     pub(crate) fn worthwhile_drafts(self) -> f32 {
         match self {
-            Tuning::Software => 1.0,
+            Tuning::Software => 2.0,
             Tuning::Auto | Tuning::Hardware => 0.3,
         }
     }

@@ -17,7 +17,7 @@ fn engines() -> Vec<(String, Fixture, Engine)> {
     for (name, kind) in [("eq", "Q8_0"), ("grp", "Q4_K_M")] {
         for (tuning, options) in common::tunings() {
             let fixture = Fixture::open(name);
-            let options = LoadOptions { vocabulary: Some(3), drafts: true, ..options };
+            let options = LoadOptions { vocabulary: Some(3), drafts: Some(true), ..options };
             let engine = common::load(&common::gpu(), &fixture.gguf(kind), options);
             engines.push((format!("{name} {kind} {tuning:?}"), fixture, engine));
         }
@@ -126,7 +126,8 @@ fn a_cancelled_generation_goes_on_where_it_was_seen_to_end() {
 #[test]
 fn drafts_stop_when_they_are_seldom_right_and_fill_the_context_to_its_end() {
     let fixture = Fixture::open("eq");
-    let options = LoadOptions { context: 120, vocabulary: Some(6), ..LoadOptions::default() };
+    let options =
+        LoadOptions { context: 120, vocabulary: Some(6), drafts: Some(true), ..LoadOptions::default() };
     let mut engine = common::load(&common::gpu(), &fixture.gguf("Q8_0"), options);
     // At this temperature the tokens are noise, which nothing said before foretells, but pairs repeat in it.
     let noise = Sampling { temperature: 50.0, top_k: 0, top_p: 1.0, seed: 3 };

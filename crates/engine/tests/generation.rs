@@ -256,8 +256,9 @@ fn a_model_that_gives_no_numbers_is_an_error_and_not_a_text() {
         let config = Config::from_gguf(&header).expect("a configuration");
         let mut source = MemorySource::new("damaged", bytes);
         let gpu = common::gpu();
+        let options = LoadOptions { drafts: Some(true), ..LoadOptions::default() };
         let mut ignored = |_| {};
-        let loaded = Engine::load(&gpu, &mut source, &header, &config, LoadOptions::default(), &mut ignored);
+        let loaded = Engine::load(&gpu, &mut source, &header, &config, options, &mut ignored);
         let mut engine = block_on(loaded).expect("a model");
         for drafts in [false, true] {
             engine.reset();

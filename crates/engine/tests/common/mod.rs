@@ -26,7 +26,7 @@ pub fn load(gpu: &Gpu, path: &Path, options: LoadOptions) -> Engine {
 
 /// Options for the fixtures' short prompts.
 pub fn short() -> LoadOptions {
-    LoadOptions { context: 320, drafts: false, ..LoadOptions::default() }
+    LoadOptions { context: 320, drafts: Some(false), ..LoadOptions::default() }
 }
 
 /// Both layouts of the kernels, with the options for each: on a software adapter, both can run.
