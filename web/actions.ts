@@ -523,7 +523,7 @@ export async function openTrace(file: File): Promise<void> {
       throw new Error(`${file.name}: the file cannot be read; it was moved or changed, choose it again`);
     });
     const limit = { seconds: 30, late: "it takes longer than 30 s to read, and no trace of an episode does" };
-    const read = await client.request((remote) => remote.readTrace(text), { limit }).catch((error: unknown) => {
+    const read = await client.request((remote) => remote.readTrace(text), { limit, apart: true }).catch((error: unknown) => {
       throw new Error(`${file.name}: ${whyNoTrace(text, message(error))}`);
     });
     const trace = JSON.parse(read.trace) as Trace;

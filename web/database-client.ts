@@ -33,6 +33,9 @@ export interface Catalog {
 /** The query was ended from outside. */
 export class Interrupted extends Error {}
 
+/** The worker gave way to that of another database. */
+class Replaced extends Interrupted {}
+
 type Remote = Comlink.Remote<DatabaseApi>;
 type Handle = WorkerHandle<DatabaseApi>;
 
@@ -41,6 +44,8 @@ export interface RequestOptions {
   limit?: { seconds: number; late: string } | null;
   /** Ends this request, and no other, whether it runs or waits. */
   signal?: AbortSignal;
+  /** It is not about the database: when the worker gives way to another one's, that one is asked. */
+  apart?: boolean;
   /** Called when it is this request's turn. */
   begins?: () => void;
 }
@@ -81,7 +86,7 @@ export class DatabaseClient {
     this.#source = source;
     this.#tooLong = catalog.tooLong;
     this.#ready = Promise.resolve();
-    before?.end(new Interrupted("interrupted: another database was opened"));
+    before?.end(new Replaced("interrupted: another database was opened"));
     return catalog;
   }
 
@@ -99,8 +104,8 @@ export class DatabaseClient {
   }
 
   /** Runs one request after those before it, within the time limit of a query unless there is another. */
-  request<T>(run: (remote: Remote) => Promise<T>, { limit, signal, begins }: RequestOptions = {}): Promise<T> {
-    return this.#enqueue(async () => {
+  request<T>(run: (remote: Remote) => Promise<T>, { limit, signal, begins, apart }: RequestOptions = {}): Promise<T> {
+    const job = async (): Promise<T> => {
       // A worker that is reopening its file is waited for, but not by somebody who has given up.
       await until(this.#ready, signal);
       if (signal?.aborted === true) throw new Interrupted(CANCELLED);
@@ -113,6 +118,7 @@ export class DatabaseClient {
       try {
         return await handle.call(run);
       } catch (error) {
+        if (apart === true && error instanceof Replaced) return job();
         // A worker that ran out of memory is of no use any more.
         if (error instanceof Error && (error.name === "RuntimeError" || error.name === "RangeError")) {
           const what = new Error(`this is too much for the memory of a browser (${message(error).replace(/\.$/, "")}); ask for fewer rows or columns, with a LIMIT`);
@@ -124,7 +130,8 @@ export class DatabaseClient {
         clearTimeout(timer);
         signal?.removeEventListener("abort", cancelled);
       }
-    });
+    };
+    return this.#enqueue(job);
   }
 
   /** Ends a worker and opens the file again in a new one. */
