@@ -95,9 +95,9 @@ pub struct Engine {
     pub(crate) passes: Passes,
     /// Final norm and head of the last token, into `buffers.logits`.
     pub(crate) head: Vec<Step>,
-    /// The same for the tokens of a verify pass, and what chooses among them and drafts the next; empty without drafts.
+    /// The same for every token of a verify pass; empty without drafts.
     pub(crate) verify_head: Vec<Step>,
-    /// Chooses a token and drafts the next ones, for a verify pass to follow.
+    /// Chooses among a verify pass's tokens and drafts the next ones; empty without drafts.
     pub(crate) sample_and_draft: Vec<Step>,
     /// The same for every token of a pass, made when first needed.
     all_logits: Option<AllLogits>,
@@ -199,7 +199,7 @@ impl Engine {
         };
         let usage = wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST;
         let sampling = gpu.buffer("sampling", size_of::<SamplingUniform>() as u64, usage);
-        let sample = planner.sampler(&sampling, false)?;
+        let sample = planner.sampler(&sampling, config.vocab_size, false)?;
         let (mut head, mut verify_head, mut sample_and_draft) = (Vec::new(), Vec::new(), Vec::new());
         for matrix in &head_matrix {
             let all = Product::store(&buffers.hidden, &buffers.logits, config.vocab_size).normed(&final_norm);
@@ -209,7 +209,8 @@ impl Engine {
             head.extend(planner.matvec("head", matrix, &Product { last_token: true, ..all }, 1)?);
         }
         if drafts {
-            sample_and_draft.extend([planner.sampler(&sampling, true)?, planner.drafter()?]);
+            sample_and_draft
+                .extend([planner.sampler(&sampling, config.vocab_size, true)?, planner.drafter()?]);
         }
         let read_usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
         let read_bytes = 4 * config.vocab_size.max(options.context) + size_of::<Control>();

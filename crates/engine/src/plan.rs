@@ -276,10 +276,11 @@ impl Planner<'_> {
     }
 
     /// The step that chooses the next token, or after a verify pass the next tokens, with its settings in `sampling`.
-    pub(crate) fn sampler(&mut self, sampling: &wgpu::Buffer, verify: bool) -> Result<Step> {
+    /// It reads `vocab` logits a token.
+    pub(crate) fn sampler(&mut self, sampling: &wgpu::Buffer, vocab: usize, verify: bool) -> Result<Step> {
         let buffers = self.buffers;
         let operands = [&buffers.logits, &buffers.ids, &buffers.sequence, &buffers.control, sampling];
-        let logits = Reads::numbers(self.buffers.logits.size() as usize / 4);
+        let logits = Reads::numbers(vocab);
         self.single("sample", Kernel::Sample, &[("VERIFY", verify.into())], &operands, logits)
     }
 
