@@ -7,7 +7,8 @@
 
 Muon for matrices, AdamW for embeddings and the rest; loss on the model's own tokens, and lightly (`--text`) on tool text
 while copying is learnt. A step is one batch on each rank. State (weights, optimisers, position in the data) is saved
-every `--save` minutes and at the end.
+every `--save` minutes and at the end, and beside the latest weights their running mean (RUN/smooth), which shows at a
+constant rate about what a decay would give.
 """
 import argparse
 import json
@@ -49,11 +50,11 @@ class Muon:
                 self.params[i].mul_(1 - rate * self.decay).add_(x, alpha=-rate)
 
 
-def save_model(model, folder, tokenizer):
-    """model.safetensors, config.json and tokenizer.json, as transformers reads them."""
+def save_model(model, folder, tokenizer, weights=None):
+    """model.safetensors (the model's weights, or those given), config.json and tokenizer.json, as transformers reads them."""
     os.makedirs(folder, exist_ok=True)
     tok = Tokenizer.from_file(tokenizer)
-    save_file({k: v.contiguous() for k, v in model.state_dict().items()}, f"{folder}/model.safetensors", metadata={"format": "pt"})
+    save_file({k: v.contiguous() for k, v in (weights or model.state_dict()).items()}, f"{folder}/model.safetensors", metadata={"format": "pt"})
     config = model.c.transformers(tok.token_to_id("<|im_end|>"), tok.token_to_id("<|endoftext|>"))
     json.dump(config, open(f"{folder}/config.json", "w"), indent=1)
     open(f"{folder}/tokenizer.json", "w").write(open(tokenizer).read())
@@ -66,12 +67,15 @@ def rate_at(step, a):
     return up * max(down, 0.01)
 
 
-def worker(rank, a, flat, grads, totals, barrier):
+SMOOTH, SMOOTH_EVERY = 0.998, 4    # the running mean of weights: kept share a step, and how often it is brought up to date
+
+
+def worker(rank, a, flat, smooth, grads, totals, barrier):
     torch.set_num_threads(1)
     torch.manual_seed(a.seed)
     FAST["bf16"] = not a.f32
     model = Model(Config(vocab_size=Tokenizer.from_file(a.tokenizer).get_vocab_size(), **json.loads(a.config)))
-    named, at, views = list(model.named_parameters()), 0, []
+    named, at, views, means = list(model.named_parameters()), 0, [], []
     if a.weights:
         model.load_state_dict({k: v.float() for k, v in load_file(a.weights).items()})
     else:
@@ -81,6 +85,8 @@ def worker(rank, a, flat, grads, totals, barrier):
         shared = flat[at:at + n].view(p.shape)
         if rank == 0:
             shared.copy_(p.data)
+            smooth[at:at + n].view(p.shape).copy_(p.data)
+        means.append(smooth[at:at + n].view(p.shape))
         p.data, p.grad = shared, grads[rank][at:at + n].view(p.shape)
         views.append([g[at:at + n].view(p.shape) for g in grads])
         at += n
@@ -103,6 +109,7 @@ def worker(rank, a, flat, grads, totals, barrier):
         s = torch.load(state_path)
         if rank == 0:
             flat.copy_(s["flat"])
+            smooth.copy_(s.get("smooth", flat))
         muon.buffers = s["muon"]
         adam.load_state_dict(s["adam"])
         step, tokens, position, stage = s["step"], s["tokens"], s["position"], s["data"]
@@ -144,6 +151,9 @@ def worker(rank, a, flat, grads, totals, barrier):
             group["lr"] = a.adam * rate
         adam.step()
         step += 1
+        if step % SMOOTH_EVERY == 0:
+            with torch.no_grad():
+                torch._foreach_lerp_([means[i] for i in mine], [named[i][1].data for i in mine], 1 - SMOOTH**SMOOTH_EVERY)
         count = int(totals[:a.ranks].sum())
         tokens += count
         barrier.wait()
@@ -151,10 +161,11 @@ def worker(rank, a, flat, grads, totals, barrier):
         if signal or last:
             s = {"muon": muon.buffers, "adam": adam.state_dict(), "step": step, "tokens": tokens,
                  "position": (stream.shard, stream.batch), "data": a.data}
-            torch.save(s | ({"flat": flat} if rank == 0 else {}), state_path + ".part")
+            torch.save(s | ({"flat": flat, "smooth": smooth} if rank == 0 else {}), state_path + ".part")
             os.replace(state_path + ".part", state_path)
             if rank == 0:
                 save_model(model, f"{a.run}/latest", a.tokenizer)
+                save_model(model, f"{a.run}/smooth", a.tokenizer, dict(zip((n for n, _ in named), means)))
                 say(saved=step)
             last_save = time.time()
             barrier.wait()
@@ -198,11 +209,11 @@ if __name__ == "__main__":
     size = Tokenizer.from_file(a.tokenizer).get_vocab_size()
     n = sum(p.numel() for p in Model(Config(vocab_size=size, **json.loads(a.config))).parameters())
     context = mp.get_context("spawn")
-    flat = torch.zeros(n).share_memory_()
+    flat, smooth = torch.zeros(n).share_memory_(), torch.zeros(n).share_memory_()
     grads = [torch.zeros(n).share_memory_() for _ in range(a.ranks)]
     totals = torch.zeros(a.ranks + 1, dtype=torch.float64).share_memory_()
     barrier = context.Barrier(a.ranks)
-    ranks = [context.Process(target=worker, args=(r, a, flat, grads, totals, barrier)) for r in range(a.ranks)]
+    ranks = [context.Process(target=worker, args=(r, a, flat, smooth, grads, totals, barrier)) for r in range(a.ranks)]
     [p.start() for p in ranks]
     [p.join() for p in ranks]
     if any(p.exitcode for p in ranks):

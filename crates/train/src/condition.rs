@@ -72,6 +72,16 @@ impl Speaker<'_> {
         self.rng.pick::<&'static str>(pool)
     }
 
+    /// A frame with its values; `{r1}` and `{r2}` in it become any words.
+    pub fn fill(&mut self, frame: &str, values: &[(&str, &str)]) -> String {
+        if !frame.contains("{r") {
+            return expand(&mut self.rng, frame, values);
+        }
+        let words = &self.lexicon.words;
+        let (a, b) = (self.rng.pick(words).clone(), self.rng.pick(words).clone());
+        expand(&mut self.rng, frame, &[values, &[("r1", &a), ("r2", &b)]].concat())
+    }
+
     /// A column in SQL.
     pub fn column(&self, table: usize, column: usize) -> String {
         let t = &self.world.tables[table];
@@ -163,10 +173,12 @@ impl Speaker<'_> {
                 " whose {c} is {v}",
                 " with {c} = {v}",
                 " where [the |]{c} is {v}",
+                " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [is|was|is given as|remains|{r1}] {v}",
+                " [known as|referred to as|under the name|listed as|{r1} as] {v}",
             ],
             &[" that go by the {c} {v}", " bearing the {c} {v}"],
         );
-        let after = expand(&mut self.rng, frame, &[("v", &said), ("c", &c)]);
+        let after = self.fill(frame, &[("v", &said), ("c", &c)]);
         let name = self.column(table, column);
         Condition {
             after,
@@ -189,6 +201,8 @@ impl Speaker<'_> {
                     " with [a missing|missing|an unknown|no known] {c}",
                     " that have no {c}",
                     " lacking a {c}",
+                    " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [is absent|is blank|was left out|is not filled in|was not stated|is nowhere to be found|was never {r1}]",
+                    " [missing|not giving|that miss|that got no|that show no] {c}",
                 ],
                 &[" for which no {c} is given", " that lack a {c}"],
             );
@@ -200,12 +214,14 @@ impl Speaker<'_> {
                     " with a known {c}",
                     " whose {c} is [known|not null|not missing|set|given]",
                     " where [the |]{c} is [not null|known|given|not empty]",
+                    " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [is present|is there|was filled in|was stated|was {r1}]",
+                    " [showing|giving|that got|that come with] [some|any|a] {c}",
                 ],
                 &[" for which a {c} is given"],
             );
             (frame, format!("{name} IS NOT NULL"))
         };
-        let after = expand(&mut self.rng, frame, &[("c", &c)]);
+        let after = self.fill(frame, &[("c", &c)]);
         let predicate =
             if sql.ends_with("NOT NULL") { format!("have a {c}") } else { format!("have no {c}") };
         Condition { after, sql, links: vec![(c, name)], predicate, ..Condition::default() }
@@ -265,10 +281,13 @@ impl Speaker<'_> {
                     " that have [a |an |]{c} between {a} and {b}",
                     " between {a} and {b} in {c}",
                     " with {c} in the range {a} to {b}",
+                    " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [is anywhere|ranges|is somewhere|{r1}] between {a} and {b}",
+                    " [holding|carrying|featuring|possessing|reporting|that carry|that got|that hold|that {r1}|{r1}] [a |the |]{c} [of |]between {a} and {b}",
+                    " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} is [no less than|at least] {a} and [no more than|at most] {b}",
                 ],
                 &[" whose {c} lies between {a} and {b}", " having {c} {a} to {b}"],
             );
-            let after = expand(&mut self.rng, frame, &[("c", &c), ("a", &a), ("b", &b)]);
+            let after = self.fill(frame, &[("c", &c), ("a", &a), ("b", &b)]);
             let sql = format!("{name} BETWEEN {} AND {}", plain(&low), plain(&high));
             return Condition { after, sql, links, ..Condition::default() };
         }
@@ -314,6 +333,9 @@ impl Speaker<'_> {
                     " with {c} {n}",
                     " that have [a |an |]{c} {op} {n}",
                     " with {c} = {n}",
+                    " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [amounts to|comes to|stands at|is set at|is given as|is put at|turned out to be|has been|remains|is recorded as|{r1}] {n}",
+                    " [holding|carrying|featuring|possessing|reporting|that carry|that got|that hold|that {r1}|{r1}] [a |the |an |]{c} [of |at |being |]{n}",
+                    " [at|of] {n} {c}",
                 ],
                 &[" whose {c} equals {n}", " having the {c} {n}"],
             )
@@ -330,6 +352,9 @@ impl Speaker<'_> {
                     " with {op} {n} {c}",
                     " where {c} {op} {n}",
                     " if the {c} is {op} {n}",
+                    " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [is|was|comes to|stands at|is put at|turned out to be|has been|remains|{r1}] {op} {n}",
+                    " [holding|carrying|featuring|possessing|reporting|that carry|that got|that hold|that {r1}|{r1}] [a |the |an |]{c} {op} {n}",
+                    " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} is [clearly |found to be |known to be |said to be |]{op} {n}",
                 ],
                 &[
                     " for which the {c} is {op} {n}",
@@ -344,7 +369,7 @@ impl Speaker<'_> {
             _ if self.rng.chance(0.15) => format!("have {op_words} {n} {c}"),
             _ => format!("have {article}{c} {op_words} {n}"),
         };
-        let after = expand(&mut self.rng, frame, &[("c", &c), ("op", &op_words), ("n", &n)]);
+        let after = self.fill(frame, &[("c", &c), ("op", &op_words), ("n", &n)]);
         Condition { after, sql: format!("{name} {op} {sql_n}"), links, predicate, ..Condition::default() }
     }
 
@@ -381,10 +406,12 @@ impl Speaker<'_> {
                     " with [a |]{c} other than {v}",
                     " that do not have the {c} {v}",
                     " not having {c} {v}",
+                    " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} is [anything but|never|by no means|some other than] {v}",
+                    " [except|apart from|other than] those with {v} {c}",
                 ],
                 &[" whose {c} differs from {v}"],
             );
-            let after = expand(&mut self.rng, frame, &[("c", &c), ("v", &said)]);
+            let after = self.fill(frame, &[("c", &c), ("v", &said)]);
             return Condition {
                 after,
                 sql: format!("{name} <> {is}"),
@@ -404,10 +431,12 @@ impl Speaker<'_> {
                     " with {c} {v} or {w}",
                     " where [the |]{c} is {v} or {w}",
                     " that have the {c} {v} or {w}",
+                    " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [was|is given as|is recorded as|remains|{r1}] [either |]{v} or {w}",
+                    " [holding|carrying|featuring|possessing|reporting|that carry|that got|that hold|that {r1}|{r1}] [either |]{v} or {w} [as|for] {c}",
                 ],
                 &[" whose {c} is one of {v} and {w}"],
             );
-            let after = expand(&mut self.rng, frame, &[("c", &c), ("v", &said), ("w", &said2)]);
+            let after = self.fill(frame, &[("c", &c), ("v", &said), ("w", &said2)]);
             let sql = format!("{name} IN ({is}, {})", literal(&w));
             return Condition { after, sql, links: vec![(c, name)], lookups, ..Condition::default() };
         }
@@ -417,7 +446,7 @@ impl Speaker<'_> {
             let links = vec![(said.clone(), name)];
             return if PLACES.contains(&words.as_str()) {
                 let frame = *self.rng.pick(&[" in {v}", " from {v}", " [based|located] in {v}", " of {v}"]);
-                let after = expand(&mut self.rng, frame, &[("v", &said)]);
+                let after = self.fill(frame, &[("v", &said)]);
                 let predicate = format!(
                     "{} {said}",
                     self.rng.pick::<&str>(&["are in", "come from", "are from", "are based in", "live in"])
@@ -451,6 +480,11 @@ impl Speaker<'_> {
                 " ({c}: {v})",
                 " having [a |]{v} {c}",
                 " and {c} {v}",
+                " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [is|was|is given as|is recorded as|is set to|is said to be|says|remains|{r1}] {v}",
+                " [holding|carrying|featuring|possessing|reporting|that carry|that got|that hold|that {r1}|{r1}] [the |]{c} [of |]{v}",
+                " [holding|carrying|featuring|possessing|reporting|that carry|that got|that hold|that {r1}|{r1}] {v} [as|for|as their] {c}",
+                " [marked|labelled|filed|classed|{r1}] [as|under] {v} in {c}",
+                " [being|in] {c} {v}",
             ],
             &[
                 " whose {c} reads {v}",
@@ -459,7 +493,7 @@ impl Speaker<'_> {
                 " that come with the {c} {v}",
             ],
         );
-        let after = expand(&mut self.rng, frame, &[("c", &c), ("v", &said)]);
+        let after = self.fill(frame, &[("c", &c), ("v", &said)]);
         let predicate = format!("have the {c} {said}");
         Condition { after, sql, links: vec![(c, name)], lookups, predicate, ..Condition::default() }
     }
@@ -536,11 +570,13 @@ impl Speaker<'_> {
                 " with {c} {when} {d}",
                 " having [a |an |]{c} {when} {d}",
                 " whose {c} was {when} {d}",
+                " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [dates from|was|took place|happened|is set|is recorded|{r1}] {when} {d}",
+                " [holding|carrying|featuring|possessing|reporting|that carry|that got|that hold|that {r1}|{r1}] [a |the |]{c} {when} {d}",
             ],
             &[" for which the {c} is {when} {d}", " whose {c} falls {when} {d}"],
         );
         let predicate = format!("have a {c} {when} {said}");
-        let after = expand(&mut self.rng, frame, &[("c", &c), ("when", when), ("d", &said)]);
+        let after = self.fill(frame, &[("c", &c), ("when", when), ("d", &said)]);
         Condition { after, sql, links: vec![(c, name)], predicate, ..Condition::default() }
     }
 
@@ -568,6 +604,8 @@ impl Speaker<'_> {
                     " where {c} is [true|yes|1]",
                     " with {c} = 1",
                     " with {c} set to 1",
+                    " that [are deemed|count as|are considered|turn out to be|were declared|are known to be|were {r1}] {c}",
+                    " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [mark|flag|field] is [set|on|true]",
                 ],
                 &[" that happen to be {c}", " for which {c} is true"],
             )
@@ -579,11 +617,13 @@ impl Speaker<'_> {
                     " where {c} is [false|no|0]",
                     " with {c} = 0",
                     " that are not [marked|flagged] [as |]{c}",
+                    " that [are not deemed|do not count as|are not considered|turn out not to be|were never {r1}] {c}",
+                    " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [mark|flag|field] is [not set|off|false]",
                 ],
                 &[" that happen not to be {c}", " for which {c} is false"],
             )
         };
-        let after = expand(&mut self.rng, frame, &[("c", &words)]);
+        let after = self.fill(frame, &[("c", &words)]);
         let predicate = if yes { format!("are {words}") } else { format!("are not {words}") };
         Condition { after, sql, links, predicate, ..Condition::default() }
     }
@@ -605,6 +645,7 @@ impl Speaker<'_> {
                         " where [the |]{c} starts with {q}",
                         " that have a {c} starting with {q}",
                         " with {c} starting with [the letter |]{q}",
+                        " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [commences with|leads with|begins by] {q}",
                     ],
                     &[" whose {c} opens with {q}"],
                 );
@@ -621,6 +662,8 @@ impl Speaker<'_> {
                         " whose {c} includes [the word |]{q}",
                         " that have {q} in [the|their|its] {c}",
                         " with the word {q} in [the|their] {c}",
+                        " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [mentions|holds|features|comprises|carries] [the text |]{q}",
+                        " [mentioning|showing|featuring] {q} [somewhere |]in the {c}",
                     ],
                     &[" whose {c} has {q} in it", " for which the {c} contains {q}"],
                 );
@@ -634,6 +677,7 @@ impl Speaker<'_> {
                         " whose {c} ends [with|in] {q}",
                         " with [a |]{c} ending [with|in] {q}",
                         " where [the |]{c} ends with {q}",
+                        " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [closes with|terminates in|stops at] {q}",
                     ],
                     &[" whose {c} finishes with {q}"],
                 );
@@ -654,7 +698,7 @@ impl Speaker<'_> {
             "ending with"
         };
         let predicate = format!("have a {c} {verb} {said}");
-        let after = expand(&mut self.rng, frame, &[("c", &c), ("q", &said)]);
+        let after = self.fill(frame, &[("c", &c), ("q", &said)]);
         Condition { after, sql, links: vec![(c, name)], predicate, ..Condition::default() }
     }
 

@@ -1,7 +1,8 @@
 //! Sentence frames, by kind of question: those of training, and those only the held-out split uses.
 //!
 //! `{E}` plural noun with its condition in front (`active users`), `{e}` singular, `{W}` condition after the noun
-//! (with its leading space), `{c}` a column phrase, `{cs}` a list of them, `{v}` a value, `{n}` a number.
+//! (with its leading space), `{c}` a column phrase, `{cs}` a list of them, `{v}` a value, `{n}` a number;
+//! `{r1}` and `{r2}` any words at all, which training uses so that an unknown word there is not taken for a name.
 
 /// Frames of training and of the held-out split.
 pub struct Frames(pub &'static [&'static str], pub &'static [&'static str]);
@@ -24,6 +25,13 @@ pub const COUNT: Frames = Frames(
         "How many of the {E} are there{W}?",
         "For how many {E} is there a record{W}?",
         "How many {E} in total{W}?",
+        "How many {E}{W} does [the|this|our|your] [file|data|catalogue|{r1}|archive|system|company|business] [have|keep|list|contain|know|include|{r2}]?",
+        "What [amount|quantity|tally] of {E} [do we have|exists|is present|can be found|{r1}]{W}?",
+        "[Establish|Determine|Check|See|Figure out|{r1}] how many {E}{W} [exist|are present|we have|can be found|are on file|turn up].",
+        "[Would|Will|Can] you [tally|number|{r1}] the {E}{W}?",
+        "[Overall|All in all|Altogether|At the moment], how many {E}{W} [are there|do we have|can be found|{r1}]?",
+        "The {E}{W}: how many [are there|are they|do we have]?",
+        "{E}{W}, how many?",
     ],
     &[
         "In total, how many {E}{W} does the database hold?",
@@ -52,6 +60,14 @@ pub const LIST: Frames = Frames(
         "Provide the {cs} of [all |the |]{E}{W}.",
         "What {cs} do the {E} have{W}?",
         "Which {cs} belong to the {E}{W}?",
+        "[May I|Can I|Might we|{r1}, can we] [have|get|view|read|know] the {cs} of [the |all |]{E}{W}?",
+        "[Note|Jot down|Put up|{r1}|{r1} down|{r1} up] the {cs} [of|for|from|belonging to] [the |all |]{E}{W}.",
+        "As for the {E}{W}, [what are|list|show|give] the {cs}.",
+        "Among the {E}{W}, [list|what are] the {cs}.",
+        "the {E}{W} and their {cs}",
+        "[Inspect|Check|Consult|Review|{r1}] the {cs} of the {E}{W}.",
+        "With regard to the {E}{W}, [give|state] the {cs}.",
+        "{cs}, [for|of] [all|the] {E}{W}.",
     ],
     &[
         "Please look up the {cs} of the {E}{W}.",
@@ -75,6 +91,11 @@ pub const WHICH: Frames = Frames(
         "[I need|I want] [a list of|to see] the {E}{W}.",
         "Give [a list of|me a list of] [all |the |]{E}{W}.",
         "Who are the {E}{W}?",
+        "[Would|Can] you [name|say|tell me|identify|{r1}] the {E}{W}?",
+        "[Identify|Enumerate|Mention|{r1}] [all |the |]{E}{W}.",
+        "Which {E}{W} [exist|can be found|turn up|do we know|are known|{r1}]?",
+        "The {E}{W}, [which are they|what are they|please]?",
+        "[Say|State|Let me know] which {E}{W} [exist|we have].",
     ],
     &["Please name the {E}{W}.", "Could you look up the {E}{W}?", "Tell me which {E} there are{W}."],
 );
@@ -89,6 +110,12 @@ pub const ORDER_UP: Frames = Frames(
         ", [sorted|ordered] by [their |the |]{c}",
         " by increasing {c}",
         ", starting with the [lowest|smallest] {c}",
+        " in increasing order of {c}",
+        " [lined up|ranked|put in order|queued|{r1}] by {c}",
+        ", {c} going up",
+        ", the [lowest|smallest] {c} [coming |]first",
+        " from the [lowest|smallest] to the [highest|largest] {c}",
+        ", {c} ascending",
     ],
     &[" arranged by {c}", ", with the lowest {c} at the top"],
 );
@@ -103,6 +130,11 @@ pub const ORDER_DOWN: Frames = Frames(
         " by decreasing {c}",
         ", starting with the [highest|largest] {c}",
         " [sorted|ordered] by {c}, [highest|largest] first",
+        " [lined up|ranked|put in order|{r1}] by {c} [going down|descending|largest first]",
+        ", {c} going down",
+        ", the [highest|largest] {c} [coming |]first",
+        " from the [highest|largest] to the [lowest|smallest] {c}",
+        ", {c} descending",
     ],
     &[" arranged by {c} from high to low", ", with the highest {c} at the top"],
 );
@@ -118,6 +150,9 @@ pub const DISTINCT: Frames = Frames(
         "[List|Show] [each|every] {c} of the {E}{W} [once|only once|without duplicates|without repeats].",
         "What kinds of {c} are there among the {E}{W}?",
         "Which {cp} are there among the {E}{W}?",
+        "What sorts of {c} do the {E} [show|have|come in|{r1}]{W}?",
+        "[Enumerate|Mention|{r1}] the {cp} [that occur|occurring|used] among {E}{W}, [each once|without doubles|no repeats].",
+        "[All|The] [different|distinct|separate] {cp} [occurring|present|used] [with|for] the {E}{W}",
     ],
     &["Name every different {c} found among the {E}{W}.", "What distinct {cp} can be seen in the {E}{W}?"],
 );
@@ -132,6 +167,8 @@ pub const COUNT_DISTINCT: Frames = Frames(
         "What is the number of [different|distinct|unique] {cp} of [the |]{E}{W}?",
         "number of [distinct|different] {cp} of {E}{W}",
         "[Find|Show|Give] the number of [different|distinct|unique] {cp} among [the |]{E}{W}.",
+        "[Across|Over|Among] the {E}{W}, how many [different|distinct|unique] {cp} [are there|exist|do we see|{r1}]?",
+        "[Tally|Determine|Establish|{r1}] [how many|the number of] [different|distinct|unique] {cp} there are among the {E}{W}.",
     ],
     &["The {E}{W} have how many distinct {cp}?", "Work out the number of different {cp} of the {E}{W}."],
 );
@@ -150,6 +187,11 @@ pub const AGGREGATE: Frames = Frames(
         "Can you give me the {w} {c} of the {E}{W}?",
         "Considering [the |all |]{E}{W}, find the {w} {c}.",
         "The {w} {c} of {E}{W}?",
+        "[Establish|Check|State|Evaluate|{r1}] the {w} {c} [of|for|over] [the |all |]{E}{W}.",
+        "[Over|Among|Considering] [the |all |]{E}{W}, [give|tell|find|{r1}] the {w} {c}.",
+        "What {w} {c} do the {E} [have|attain|show|{r1}]{W}?",
+        "The {E}{W}: {w} {c}?",
+        "How [much|large|high] is the {w} {c} of the {E}{W}?",
     ],
     &[
         "Work out the {w} {c} of the {E}{W}.",
@@ -192,6 +234,10 @@ pub const TOP: Frames = Frames(
         "{oc} of the {e}{W} with the {hi} {c}",
         "What is the {oc} of the {e} [that has|having] the {hi} {c}{W}?",
         "For the {e}{W} with the {hi} {c}, what is the {oc}?",
+        "[Among|From|Out of] the {e} records{W}, pick the one with the {hi} {c} and [give|show] its {oc}.",
+        "{oc} for the {e}{W} of {hi} {c}",
+        "[Identify|Establish|{r1}] the {oc} of [that|the] {e}{W} [with|of|showing] the {hi} {c}.",
+        "The {hi} {c} [belongs to|is that of] a {e}{W} of which {oc}?",
     ],
     &[
         "Take the {e}{W} with the {hi} {c}: what is its {oc}?",
@@ -211,6 +257,10 @@ pub const TOP_WHICH: Frames = Frames(
         "What is the {e}{W} with the {hi} {c}?",
         "Which of the {E}{W} has the {hi} {c}?",
         "Who has the {hi} {c} among the {E}{W}?",
+        "[Identify|Point out|{r1}] the {e}{W} [with|of|showing] the {hi} {c}.",
+        "Which {e}{W} [shows|attains|got|gets|{r1}] the {hi} {c}?",
+        "Among the {E}{W}, [who|which] has the {hi} {c}?",
+        "The {hi} {c} [belongs to|is found with|is that of] which {e}{W}?",
     ],
     &["Of all {E}{W}, which one has the {hi} {c}?", "Tell me the {e}{W} that has the {hi} {c}."],
 );
@@ -239,6 +289,9 @@ pub const TOP_N: Frames = Frames(
         "[List|Show|Find|Give me] the {n} {E}{W} with the {hi} {c}.",
         "{top}{n} {E}{W} by {c}",
         "[Show|List] the {top}{n} {E}{W} by {c}.",
+        "[Identify|Pick|Choose|{r1}] the {n} {E}{W} [with|showing|of] the {hi} {c}.",
+        "The {n} {E}{W} with the {hi} {c}, [please|which are they]?",
+        "Which {n} {E}{W} [show|attain|got|{r1}] the {hi} {c}?",
     ],
     &["Name the {n} {E}{W} having the {hi} {c}.", "Of the {E}{W}, which {n} have the {hi} {c}?"],
 );
@@ -259,6 +312,11 @@ pub const GROUP_COUNT: Frames = Frames(
         "[Show|Give me] the [count|number] of {E}{W} [grouped by|in each|for each] {c}.",
         "What are the different {cp} of {E}{W} and how many are there of each?",
         "Group the {E}{W} by {c} and count them.",
+        "[In|For|Within|Under] [each|every] {c}, how many {E} are there{W}?",
+        "[Tally|Number|{r1}] the {E}{W} [per|by|for each] {c}.",
+        "How are the {E}{W} [spread|distributed|divided] [over|across|among] the {cp}?",
+        "How many {E}{W} [fall under|go into|come under|belong to|{r1}] [each|every] {c}?",
+        "{c} and number of {E}{W}",
     ],
     &[
         "By {c}, how many {E}{W} are there?",
@@ -278,6 +336,9 @@ pub const GROUP_AGGREGATE: Frames = Frames(
         "{w} {x} [per|by] {c}[ of the| for] {E}{W}",
         "How does the {w} {x} of {E}{W} differ [by|between each] {c}?",
         "[Group|Grouping] the {E}{W} by {c}, [show|give] the {w} {x}.",
+        "[In|Within|For] [each|every] {c}, what is the {w} {x} of the {E}{W}?",
+        "[State|Establish|{r1}] the {w} {x} of the {E}{W} [within each|for every|per] {c}.",
+        "{w} {x} of {E}{W}, [by|per] {c}",
     ],
     &["By {c}, what is the {w} {x} of the {E}{W}?", "Work out the {w} {x} of the {E}{W} in each {c}."],
 );
@@ -292,6 +353,9 @@ pub const GROUP_TOP: Frames = Frames(
         "{c} with the {m} {E}{W}",
         "In which {c} are there the {m} {E}{W}?",
         "What {c} has the {m} {E}{W}?",
+        "Which {c} [covers|includes|accounts for|{r1}] the {m} {E}{W}?",
+        "[Identify|Point out|{r1}] the {c} with the {m} {E}{W}.",
+        "The {m} {E}{W} are [in|of|under] which {c}?",
     ],
     &["Tell me the {c} that has the {m} {E}{W}.", "Of every {c}, which one counts the {m} {E}{W}?"],
 );
@@ -303,6 +367,8 @@ pub const COMMON: Frames = Frames(
         "Which {c} is [the most common|the most frequent|most common] among [the |]{E}{W}?",
         "[Find|Show] the most [common|frequent] {c} of [the |]{E}{W}.",
         "most [common|frequent] {c} of {E}{W}",
+        "What {c} do most {E}{W} have?",
+        "The {c} [noted|used|met] the most [with|for] {E}{W}",
     ],
     &["Which {c} comes up most often among the {E}{W}?"],
 );
@@ -315,6 +381,9 @@ pub const GROUP_BEST: Frames = Frames(
         "[Find|Show] the {c} [with|that has] the {hi} {w} {x} of [the |its |]{E}{W}.",
         "Which {c} of {E}{W} has the {hi} {w} {x}?",
         "{c} of {E}{W} with the {hi} {w} {x}",
+        "[Identify|Point out|{r1}] the {c} [with|showing] the {hi} {w} {x} [of|for|among] {E}{W}.",
+        "For which {c} is the {w} {x} of the {E}{W} the {hi}?",
+        "In which {c} do {E}{W} [have|show|attain] the {hi} {w} {x}?",
     ],
     &["Tell me the {c} whose {E}{W} have the {hi} {w} {x}."],
 );
@@ -327,6 +396,9 @@ pub const HAVING: Frames = Frames(
         "What are the {cp} [with|that have] {op} {n} {E}{W}?",
         "{cp} with {op} {n} {E}{W}",
         "For which {cp} are there {op} {n} {E}{W}?",
+        "[Identify|{r1}] the {cp} [covering|holding|showing] {op} {n} {E}{W}.",
+        "Which {cp} [cover|include|come with|{r1}] {op} {n} {E}{W}?",
+        "In which {cp} are there {op} {n} {E}{W}?",
     ],
     &["Tell me every {c} that has {op} {n} {E}{W}.", "Name the {cp} counting {op} {n} {E}{W}."],
 );
@@ -338,6 +410,8 @@ pub const HAVING_AGGREGATE: Frames = Frames(
         "[List|Show|Find] the {cp} [whose|where the] {E} have [a|an] {w} {x} {op} {n}.",
         "[List|Show|Find] the {cp} where the {w} {x} of the {E} is {op} {n}.",
         "For which {cp} is the {w} {x} of [the |]{E} {op} {n}?",
+        "[Identify|{r1}] the {cp} [with|showing] a {w} {x} of {E} {op} {n}.",
+        "In which {cp} do the {E} [attain|show|have] a {w} {x} {op} {n}?",
     ],
     &["Name each {c} whose {E} have a {w} {x} {op} {n}."],
 );
@@ -351,6 +425,9 @@ pub const ABOVE: Frames = Frames(
         "What are the {ocs} of [the |]{E}{W} whose {c} is {above} the average[ {c}|]?",
         "{E}{W} with {c} {above} average",
         "[Find|Show] {E}{W} with [a |]{c} {above} the average {c}[ of all {E}|].",
+        "Which {E}{W} [show|attain|{r1}] a {c} {above} [the |]average?",
+        "[Identify|{r1}] the {E}{W} with a {c} {above} the [mean|average].",
+        "The {E}{W} with a {c} {above} [the |]average, which are they?",
     ],
     &[
         "Tell me which {E}{W} have a {c} {above} the average one.",
@@ -365,6 +442,8 @@ pub const COUNT_ABOVE: Frames = Frames(
         "How many {E} are there [with|whose] {c} [is |]{above} the average[ {c}|]?",
         "Count the {E} [with a|with|whose] {c} {above} [the |]average.",
         "What is the number of {E} with [a |]{c} {above} average?",
+        "How many {E} [show|attain|{r1}] a {c} {above} [the |]average?",
+        "[Tally|{r1}] the {E} with a {c} {above} the [mean|average].",
     ],
     &["Work out how many {E} have a {c} {above} the average one."],
 );
@@ -377,6 +456,9 @@ pub const PERCENT: Frames = Frames(
         "What is the [percentage|share] of {E}{W}?",
         "percentage of {E}{W}",
         "How many percent of the {E} {is}?",
+        "[Establish|State|{r1}] the percentage of {E}{W}.",
+        "[In percent|As a percentage], how many {E} {is}?",
+        "What [proportion|part|fraction] of the {E} {is}?",
     ],
     &["Work out the percentage of {E}{W}."],
 );
@@ -396,6 +478,11 @@ pub const LOOKUP: Frames = Frames(
         "{cs} of {v}",
         "[Find|Look for] the {e} {v} and [give|show] its {cs}.",
         "For the {e} {v}, what is the {cs}?",
+        "[Consult|Read|Inspect|{r1}] the {cs} of the {e} [named |called |]{v}.",
+        "About the {e} {v}: what is the {cs}?",
+        "What about the {cs} of the {e} {v}?",
+        "the {e} {v}: {cs}",
+        "As to the {e} {v}, [give|state|{r1}] the {cs}.",
     ],
     &[
         "Look up the {cs} of the {e} {v}.",
@@ -416,6 +503,10 @@ pub const RELATION: Frames = Frames(
         " under {p}",
         " associated with {p}",
         " that have {p}",
+        " [tied|attached|assigned|related|allotted|{r1}] to {p}",
+        " [from|at|in|with|by] {p}",
+        " falling under {p}",
+        " {r1} by {p}",
     ],
     &[" connected to {p}", " that go with {p}"],
 );
@@ -431,6 +522,9 @@ pub const PAIRS: Frames = Frames(
         "[Show|List] each {b} {oc} with the {ac} of the {a}[ it belongs to|].",
         "{b} {oc} and {a} {ac}",
         "What is the {oc} of each {b} and the {ac} of the {a} it belongs to?",
+        "[Put|Set|Place|{r1}] the {oc} of [each|every] {b} [beside|with|against] the {ac} of its {a}.",
+        "[Each|Every] {b} {oc} with its {a} {ac}, [please|in one list].",
+        "{oc} of the {B} and {ac} of the {a} of each",
     ],
     &[
         "Write down every {b} {oc} next to the {ac} of its {a}.",
@@ -448,6 +542,9 @@ pub const PARENT_OF: Frames = Frames(
         "What {a} {ac} belongs to [the {b} |]{v}?",
         "What is the {a} {ac} of {v}?",
         "For the {b} {v}, what is the {ac} of its {a}?",
+        "[Identify|Read|{r1}] the {ac} of the {a} [of|for] the {b} {v}.",
+        "The {b} {v} [belongs to|is under] which {a}? [State|Give] the {ac}.",
+        "About the {b} {v}: what {ac} has its {a}?",
     ],
     &["Look up the {ac} of the {a} connected to the {b} {v}.", "The {b} {v} goes with a {a} of what {ac}?"],
 );
@@ -464,6 +561,10 @@ pub const CHILDREN: Frames = Frames(
         "How many {B} are there [per|for each] {a}?",
         "Count the {B} [per|for each|of each] {a}.",
         "What is the number of {B} [for|of] each {a}?",
+        "[In|For|Under|Within] [each|every] {a}, how many {B} are there?",
+        "[Tally|Number|{r1}] the {B} [per|by|for each] {a}.",
+        "How many {B} [belong to|fall under|{r1}] each {a}?",
+        "{a} and number of {B}",
     ],
     &["By {a}, how many {B} are there?", "Work out how many {B} go with each {a}."],
 );
@@ -478,6 +579,10 @@ pub const CHILDREN_TOP: Frames = Frames(
         "Who is the {a} with the {m} {B}?",
         "{a} with the {m} {B}",
         "What {a} has the {m} {B}?",
+        "[Identify|Point out|{r1}] the {a} with the {m} {B}.",
+        "Which {a} [owns|covers|gets|shows|includes|{r1}] the {m} {B}?",
+        "Among the {A}, [who|which] has the {m} {B}?",
+        "The {m} {B} [belong to|are with] which {a}?",
     ],
     &["Tell me the {a} that has the {m} {B}.", "Of all {A}, which one has the {m} {B}?"],
 );
@@ -490,6 +595,8 @@ pub const CHILDREN_HAVING: Frames = Frames(
         "What are the {acp} of the {A} [with|that have] {op} {n} {B}?",
         "{A} with {op} {n} {B}",
         "[Find|Show|Name] [the |all |]{A} [with|that have] {op} {n} {B}.",
+        "Which {A} [own|get|cover|include|come with|{r1}] {op} {n} {B}?",
+        "[Identify|{r1}] [the |all |]{A} [with|holding] {op} {n} {B}.",
     ],
     &["Tell me which {A} have {op} {n} {B}.", "Name the {A} counting {op} {n} {B}."],
 );
@@ -503,6 +610,9 @@ pub const NONE: Frames = Frames(
         "{A} without [any |]{B}",
         "[Find|Show|List|Name] [the |all |]{A} [without any|that have no|with no|that never had any|that do not have] {B}.",
         "Which {A} do not have any {B}?",
+        "Which {A} [got|show|come with|own|{r1}] no {B}?",
+        "[Identify|{r1}] [the |all |]{A} [lacking|missing|without] {B}.",
+        "For which {A} [do we know|do we have|exist] no {B}?",
     ],
     &["Tell me which {A} are without {B}.", "Name the {A} for which there are no {B}."],
 );
@@ -514,6 +624,8 @@ pub const COUNT_NONE: Frames = Frames(
         "How many {A} [do not have any|don't have any|are without] {B}?",
         "Count the {A} [without|that have no|with no] {B}.",
         "What is the number of {A} without {B}?",
+        "How many {A} [got|show|own|{r1}] no {B}?",
+        "[Tally|{r1}] the {A} lacking {B}.",
     ],
     &["Work out how many {A} are without {B}."],
 );
@@ -525,6 +637,8 @@ pub const SOME: Frames = Frames(
         "[List|Show|Find|Give] the {acp} of [the |all |]{A} [with|that have|having] [at least one|a|any] {b}{W}.",
         "{A} with [at least one|a] {b}{W}",
         "[Find|Show|Name] [the |all |]{A} that have [a|at least one|any] {b}{W}.",
+        "Which {A} [got|show|own|{r1}] [at least one|a|any] {b}{W}?",
+        "[Identify|{r1}] the {A} with [at least one|a] {b}{W}.",
     ],
     &["Tell me which {A} have at least one {b}{W}.", "Name the {A} for which there is a {b}{W}."],
 );
@@ -537,6 +651,8 @@ pub const CHILDREN_AGGREGATE: Frames = Frames(
         "For [each|every] {a}, [show|give|find] the {ac} and the {w} {x} of its {B}.",
         "{w} {x} of {B} [per|for each|by] {a}",
         "[Find|Show|Compute] the {w} {x} of the {B} [per|for each|by] {a}.",
+        "[In|For|Under] [each|every] {a}, what is the {w} {x} of the {B}?",
+        "[State|Establish|{r1}] the {w} {x} of the {B} [within each|per|for each] {a}.",
     ],
     &["By {a}, what is the {w} {x} of the {B}?"],
 );
@@ -548,6 +664,8 @@ pub const CHILDREN_BEST: Frames = Frames(
         "What is the {ac} of the {a} with the {hi} {w} {x} of [its |]{B}?",
         "[Find|Show] the {a} whose {B} have the {hi} {w} {x}.",
         "Which {a}'s {B} have the {hi} {w} {x}?",
+        "[Identify|Point out|{r1}] the {a} whose {B} [have|show|attain] the {hi} {w} {x}.",
+        "For which {a} is the {w} {x} of the {B} the {hi}?",
     ],
     &["Tell me the {a} whose {B} have the {hi} {w} {x}."],
 );
@@ -560,6 +678,8 @@ pub const PARENT_TOP: Frames = Frames(
         "[Find|Show|Give] the {ac} of the {a} that has the {b} with the {hi} {c}.",
         "Which {a} has the {b} with the {hi} {c}?",
         "{a} of the {b} with the {hi} {c}",
+        "[Identify|{r1}] the {ac} of the {a} [owning|of|behind] the {b} with the {hi} {c}.",
+        "The {b} with the {hi} {c} [belongs to|is under] which {a}?",
     ],
     &["Tell me the {a} that goes with the {b} with the {hi} {c}."],
 );
@@ -573,6 +693,8 @@ pub const BOTH: Frames = Frames(
         "[List|Show] all {A} with their {B}[: {oc} and {ac}|].",
         "[Which|What] {B} does each {a} have? [Show|Give] {a} {oc} and {b} {ac}.",
         "Show every {a} {oc} together with the {b} {ac}.",
+        "[Put|Set|Place|{r1}] the {oc} of [each|every] {a} [beside|with|against] the {ac} of its {B}.",
+        "{a} {oc} and {b} {ac}, all pairs",
     ],
     &["Write down every {a} {oc} next to the {ac} of its {B}."],
 );

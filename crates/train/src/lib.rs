@@ -7,6 +7,7 @@
 //!
 //! With the feature `trainer` the crate also trains: [`training`] on shards, then [`grpo`] on rewards.
 
+pub mod align;
 pub mod condition;
 pub mod error;
 pub mod frames;

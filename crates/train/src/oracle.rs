@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::machine::{Machine, Next};
-use crate::question::Question;
+use crate::question::{BETWEEN, Question};
 use crate::rng::Rng;
 use crate::schema::{ColumnKind, World};
 use glowworm_agent::Segment;
@@ -92,28 +92,21 @@ pub fn episode(world: &World, q: &Question, rng: &mut Rng) -> Result<Vec<Piece>>
         let call = ("describe_table", vec![("table_name", said.as_str())]);
         e.turn(&format!("{} = {said}", q.tables[0].0), &[call], Source::Mistake)?;
     }
-    // A table the question does not name: declared keys lead to it, else its name in the list must do.
-    let hidden = q.tables.iter().position(|(n, _)| n == "between");
-    let by_path =
-        world.declared && (hidden.is_some() && rng.chance(0.6) || names.len() > 1 && rng.chance(0.1));
+    // A table the question does not name: its name in the list may say what it joins, else declared keys lead to it.
+    let hidden = q.tables.iter().position(|(n, _)| n == BETWEEN);
+    let by_path = world.declared && hidden.is_some_and(|h| !joins_by_name(names[h], &names[..h]));
     let shown = |i: &usize| !(by_path && hidden == Some(*i));
     let plan: Vec<String> =
         (0..names.len()).filter(shown).map(|i| format!("{} = {}", q.tables[i].0, names[i])).collect();
     let mut calls: Vec<Call<'_>> =
         (0..names.len()).filter(shown).map(|i| ("describe_table", vec![("table_name", names[i])])).collect();
     if by_path {
-        let last = if hidden == Some(names.len() - 1) { names.len() - 2 } else { names.len() - 1 };
-        calls.push(("join_path", vec![("table_a", names[0]), ("table_b", names[last])]));
+        calls.push(("join_path", vec![("table_a", names[0]), ("table_b", names[1])]));
     }
     e.turn(&plan.join(", "), &calls, Source::Assistant)?;
 
-    let mut columns: Vec<String> = Vec::new();
-    for (said, column) in &q.links {
-        let line = format!("{said} = {column}");
-        if !columns.contains(&line) {
-            columns.push(line);
-        }
-    }
+    let mut columns: Vec<String> =
+        q.links.iter().map(|(said, column)| format!("{said} = {column}")).collect();
     if columns.is_empty() {
         columns.push("count rows".into());
     }
@@ -165,6 +158,16 @@ pub fn episode(world: &World, q: &Question, rng: &mut Rng) -> Result<Vec<Piece>>
     e.turn(&think, &[("run_query", vec![("sql", &q.sql)])], Source::Assistant)?;
     e.turn("Submit.", &[("submit_sql", vec![("sql", &q.sql)])], Source::Assistant)?;
     Ok(e.pieces)
+}
+
+/// Whether the name of a table between others tells so: it holds the beginnings of all their names.
+fn joins_by_name(name: &str, others: &[&str]) -> bool {
+    let plain = |s: &str| s.to_lowercase().replace(|c: char| !c.is_alphanumeric(), "");
+    let name = plain(name);
+    others.iter().all(|o| {
+        let stem: String = plain(o).trim_start_matches("tbl").chars().take(4).collect();
+        name.contains(&stem)
+    })
 }
 
 /// A query with one misspelt column, and the thought that repairs it.

@@ -1,10 +1,11 @@
 //! Questions with their gold SQL, over one database.
 
+use crate::align::{in_order, says};
 use crate::condition::{Condition, Lookup, Speaker, plain};
 use crate::frames::{self, Frames};
 use crate::lexicon::Split;
 use crate::schema::{Column, ColumnKind, Shape, quoted};
-use crate::text::{capitalised, expand, list_of, literal, number_word};
+use crate::text::{capitalised, list_of, literal, number_word};
 use crate::wording::around;
 use rusqlite::types::Value;
 
@@ -17,15 +18,18 @@ pub struct Question {
     pub text: String,
     /// The gold SQL.
     pub sql: String,
-    /// Indices of the tables it needs, in the order they are thought of, with the noun that names each.
+    /// Indices of the tables it needs, in the order of the question, with the noun that names each or [`BETWEEN`].
     pub tables: Vec<(String, usize)>,
-    /// Phrase and column, in the order of the SQL.
+    /// Phrase and column, in the order of the question ([`crate::align`]).
     pub links: Vec<(String, String)>,
     /// Values to look up first.
     pub lookups: Vec<Lookup>,
     /// Join conditions.
     pub joins: Vec<String>,
 }
+
+/// Stands for the noun of a table that the question does not name.
+pub const BETWEEN: &str = "between";
 
 const SINGLE: [(&str, u32); 23] = [
     ("count_is", 5),
@@ -107,6 +111,26 @@ impl Speaker<'_> {
             Shape::Single(_) => return None,
         };
         q.text = self.finish(q.text);
+        for (said, column) in &mut q.links {
+            // What a row is called may go without saying: `which class` asks for the name of the class.
+            if !says(&q.text, said)
+                && let Some((noun, _)) = q.tables.iter().find(|(_, t)| {
+                    q.tables.len() == 1
+                        || column.starts_with(&format!("{}.", quoted(&self.world.tables[*t].name)))
+                })
+                && noun != BETWEEN
+            {
+                said.clone_from(noun);
+            }
+        }
+        q.links = in_order(&q.text, &q.links);
+        let spoken: Vec<(String, Lookup)> = q.lookups.into_iter().map(|l| (l.spoken.clone(), l)).collect();
+        q.lookups =
+            in_order(&q.text, &spoken).into_iter().map(|(spoken, l)| Lookup { spoken, ..l }).collect();
+        // A table that the question does not name is thought of last.
+        let (hidden, named): (Vec<_>, Vec<_>) = q.tables.into_iter().partition(|(n, _)| n == BETWEEN);
+        q.tables = in_order(&q.text, &named);
+        q.tables.extend(hidden);
         Some(q)
     }
 
@@ -150,7 +174,7 @@ impl Speaker<'_> {
 
     fn frame(&mut self, frames: &Frames, values: &[(&str, &str)]) -> String {
         let frame = self.of(frames.0, frames.1);
-        expand(&mut self.rng, frame, values)
+        self.fill(frame, values)
     }
 
     /// Singular and plural noun for a table.
@@ -354,7 +378,7 @@ impl Speaker<'_> {
                         "How many of the {E} {is}?",
                         "Do any {E} {be}? How many?",
                     ]);
-                    q.text = expand(&mut self.rng, frame, &[("E", &many), ("is", &is), ("be", &is)]);
+                    q.text = self.fill(frame, &[("E", &many), ("is", &is), ("be", &is)]);
                     q.sql = format!("SELECT COUNT(*) FROM {from}{sql}");
                 } else {
                     let name = self.column(t, label);
@@ -374,8 +398,7 @@ impl Speaker<'_> {
                         q.links[0].0 = "who".into();
                         q.tables[0].0 = "who".into();
                     }
-                    q.text =
-                        expand(&mut self.rng, frame, &[("E", &many), ("e", &e), ("is", &is), ("one", &who)]);
+                    q.text = self.fill(frame, &[("E", &many), ("e", &e), ("is", &is), ("one", &who)]);
                     q.sql = format!("SELECT {name} FROM {from}{sql}");
                 }
             }
@@ -482,7 +505,7 @@ impl Speaker<'_> {
                     let (asked, oc_name) = if frame.contains("{ocs}") {
                         (ocs.clone(), oc_name)
                     } else {
-                        (noun.clone(), self.column(t, label))
+                        (many.clone(), self.column(t, label))
                     };
                     let top = if frame.contains("{top}") {
                         if !named && !high {
@@ -499,14 +522,10 @@ impl Speaker<'_> {
                             "[List|Show|Find] the {n} {a} {E}{W}.",
                             "{n} {a} {E}{W}",
                         ]);
-                        q.text = expand(
-                            &mut self.rng,
-                            frame,
-                            &[("n", &said_n), ("a", a), ("E", &noun), ("W", &w)],
-                        );
+                        q.text = self.fill(frame, &[("n", &said_n), ("a", a), ("E", &noun), ("W", &w)]);
                         let l = self.column(t, label);
                         q.links.insert(0, (a.clone(), name.clone()));
-                        q.links.insert(0, (noun, l.clone()));
+                        q.links.insert(0, (many, l.clone()));
                         q.sql = format!(
                             "SELECT {l} FROM {from}{sql} ORDER BY {name}{} LIMIT {n}",
                             if high { " DESC" } else { "" }
@@ -515,8 +534,7 @@ impl Speaker<'_> {
                     }
                     q.links.insert(0, (said.clone(), name.clone()));
                     q.links.insert(0, (asked, oc_name.clone()));
-                    q.text = expand(
-                        &mut self.rng,
+                    q.text = self.fill(
                         frame,
                         &[
                             ("ocs", &ocs),
@@ -538,23 +556,17 @@ impl Speaker<'_> {
                 if let Some((a, b)) = adjective {
                     let a = if high { a } else { b };
                     let frame = self.of(frames::TOP_ADJECTIVE.0, frames::TOP_ADJECTIVE.1);
-                    q.text = expand(
-                        &mut self.rng,
-                        frame,
-                        &[("a", &a), ("oc", &oc_said), ("e", &one), ("E", &noun), ("W", &w)],
-                    );
-                    (select, phrase) = if frame.contains("{oc}") {
-                        (oc_name, oc_said)
-                    } else {
-                        (self.column(t, label), one)
-                    };
+                    q.text = self
+                        .fill(frame, &[("a", &a), ("oc", &oc_said), ("e", &one), ("E", &noun), ("W", &w)]);
+                    (select, phrase) =
+                        if frame.contains("{oc}") { (oc_name, oc_said) } else { (self.column(t, label), e) };
                     by_phrase = a;
                 } else if oc == label && self.rng.chance(0.6) {
                     q.text = self.frame(
                         &frames::TOP_WHICH,
                         &[("e", &one), ("E", &noun), ("W", &w), ("hi", hi), ("c", &said)],
                     );
-                    (select, phrase, by_phrase) = (oc_name, one, said);
+                    (select, phrase, by_phrase) = (oc_name, e, said);
                 } else {
                     q.text = self.frame(
                         &frames::TOP,
@@ -762,7 +774,7 @@ impl Speaker<'_> {
                     }
                 };
                 let noun = if frame.contains("{is}") { many.clone() } else { b + &many };
-                q.text = expand(&mut self.rng, frame, &[("E", &noun), ("W", &a), ("is", &is)]);
+                q.text = self.fill(frame, &[("E", &noun), ("W", &a), ("is", &is)]);
                 q.sql = format!("SELECT 100.0 * SUM({test}) / COUNT(*) FROM {from}");
             }
             _ => {
@@ -800,7 +812,11 @@ impl Speaker<'_> {
                     return Some(q);
                 }
                 let said_v = if self.rng.chance(0.12) { format!("\"{v}\"") } else { v.clone() };
-                q.text = self.frame(&frames::LOOKUP, &[("cs", &list_of(&said)), ("e", &e), ("v", &said_v)]);
+                let frame = self.of(frames::LOOKUP.0, frames::LOOKUP.1);
+                if self.split == Split::Train && self.world.tables.len() > 1 && !frame.contains("{e}") {
+                    return None;
+                }
+                q.text = self.fill(frame, &[("cs", &list_of(&said)), ("e", &e), ("v", &said_v)]);
                 q.links.push((v.clone(), name.clone()));
                 q.sql = format!("SELECT {} FROM {from} WHERE {name} = {}", select.join(", "), literal(&v));
             }
@@ -821,6 +837,8 @@ impl Speaker<'_> {
                 0 | 1 => format!("the {one} {said}"),
                 2 => format!("the {one} named {said}"),
                 3 => format!("the {one} called {said}"),
+                // A name alone does not say whose it is; only the held-out split asks so.
+                _ if self.split == Split::Train => format!("the {one} {said}"),
                 _ => said,
             };
             return Some((p, format!("{name} = {}", literal(&v))));
@@ -846,7 +864,7 @@ impl Speaker<'_> {
             let bare = !p.starts_with("the ") && !p.starts_with("a ");
             // "that have Anna Smith" says nothing.
             if !(bare && r.contains("that have")) {
-                return expand(&mut self.rng, r, &[("p", p)]);
+                return self.fill(r, &[("p", p)]);
             }
         }
     }
@@ -1141,7 +1159,7 @@ impl Speaker<'_> {
                 &[("a", &a_one), ("A", &a_many), ("B", &c_many), ("ac", &s), ("m", m)],
             );
             q.links.push((s, a_name.clone()));
-            q.tables = vec![(a_one, a), (c_many, c), ("between".into(), b)];
+            q.tables = vec![(a_one, a), (c_many, c), (BETWEEN.into(), b)];
             q.sql = format!(
                 "SELECT {a_name} FROM {from} GROUP BY {key} ORDER BY COUNT(*){} LIMIT 1",
                 if most { " DESC" } else { "" }
@@ -1165,7 +1183,7 @@ impl Speaker<'_> {
             let of = of.replace(" that have a ", " of a ");
             format!("{of}{inner}")
         } else {
-            q.tables = vec![(c_many.clone(), c), (a_one, a), ("between".into(), b)];
+            q.tables = vec![(c_many.clone(), c), (a_one, a), (BETWEEN.into(), b)];
             inner
         };
         let e = self.world.tables[c].one.clone();
@@ -1191,7 +1209,7 @@ impl Speaker<'_> {
         let (on2, phrase) = self.on(j, b)?;
         let (ta, tj, tb) = (name(a), name(j), name(b));
         let from = format!("{ta} JOIN {tj} ON {on1} JOIN {tb} ON {on2}");
-        q.tables = vec![(a_many.clone(), a), (b_one.clone(), b), ("between".into(), j)];
+        q.tables = vec![(a_many.clone(), a), (b_one.clone(), b), (BETWEEN.into(), j)];
         q.joins = vec![on1, on2];
         let (la, lb) = (self.world.tables[a].label(), self.world.tables[b].label());
         let key = self.column(a, self.world.tables[a].key()?);
@@ -1233,7 +1251,7 @@ impl Speaker<'_> {
                     .frame(&frames::NONE, &[("a", &a_one), ("A", &a_many), ("B", &b_many), ("acp", &acp)]);
                 q.links = vec![(s, an.clone())];
                 q.joins.truncate(1);
-                q.tables = vec![(a_many.clone(), a), (b_one.clone(), b), ("between".into(), j)];
+                q.tables = vec![(a_many.clone(), a), (b_one.clone(), b), (BETWEEN.into(), j)];
                 q.sql = format!("SELECT {an} FROM {ta} WHERE {key} NOT IN (SELECT {link} FROM {tj})");
             }
             _ => {
