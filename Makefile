@@ -15,7 +15,7 @@ demo: ask
 
 # One question about the sample database, with the embedded model.
 ask: target/setup-native
-	$(CARGO) run --release --package glowworm -- ask --db examples/chinook.sqlite "What is the name of the artist with the most albums?"
+	$(CARGO) run --release --package glowworm -- ask --db examples/chinook.sqlite "What is the name of the artist with the highest number of albums?"
 
 # The page, a folder of static files in dist/, and a server for it on http://localhost:8080/ (or another free port).
 page: target/setup-page

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, beforeEach, describe, test } from "node:test";
 import initSqlJs from "sql.js";
-import { example, fixture, modelReady, openPage, root, runSql, startServer } from "./support.mjs";
+import { example, fixture, modelReady, openPage, root, runSql, scriptReplies, startServer } from "./support.mjs";
 
 /** A call as a model writes it. */
 const call = (tool, args) => JSON.stringify({ tool, args });
@@ -30,7 +30,7 @@ beforeEach(async () => {
   assert.deepEqual(opened.problems.splice(0), []);
 });
 
-const script = (replies) => page.evaluate((each) => globalThis.glowworm.script(each), replies);
+const script = (replies) => scriptReplies(page, replies);
 const errors = () => page.getByTestId("error").allTextContents();
 const notIn = async (locator, what) => assert.equal(await locator.count(), 0, what);
 

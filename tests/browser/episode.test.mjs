@@ -6,10 +6,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { example, modelReady, openPage, root, startServer } from "./support.mjs";
+import { example, modelReady, openPage, root, scriptReplies, startServer } from "./support.mjs";
 
 /** The question of `make demo`, and what the answer must show. */
-const QUESTION = "What is the name of the artist with the most albums?";
+const QUESTION = "What is the name of the artist with the highest number of albums?";
 const ANSWER = "Iron Maiden";
 
 let server;
@@ -157,7 +157,7 @@ const ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
 test("a model's query that does not end is stopped within six seconds, and the episode goes on with the database open again", async () => {
   const { browser, page, id, problems } = await openPage({ address: server.address });
   await modelReady(page);
-  await page.evaluate((replies) => globalThis.glowworm.script(replies), [
+  await scriptReplies(page, [
     call("list_tables", {}),
     call("run_query", { sql: ENDLESS }),
     call("run_query", { sql: "SELECT count(*) FROM Album" }),

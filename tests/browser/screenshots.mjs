@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { indexed } from "./png.mjs";
 import { fixture, modelReady, openPage, root, startServer } from "./support.mjs";
 
-const QUESTION = "What is the name of the artist with the most albums?";
+const QUESTION = "What is the name of the artist with the highest number of albums?";
 
 const folder = join(root, "docs/screenshots");
 mkdirSync(folder, { recursive: true });

@@ -82,3 +82,10 @@ export async function longTasks(page, work) {
   await page.waitForTimeout(300);
   return page.evaluate(() => globalThis.tasks.filter((duration) => duration > 200));
 }
+
+/**
+ * The next episode's replies come from `replies` and not from the model. The prompt of the built-in model has opened its thinking, so a
+ * reply begins by ending that.
+ */
+export const scriptReplies = (page, replies) =>
+  page.evaluate((each) => globalThis.glowworm.script(each), replies.map((reply) => `</think>\n\n${reply}`));
