@@ -110,7 +110,7 @@ fn inspect_tells_shape_types_and_memory() {
     let report = glowworm(["inspect", "--json", "--tensors", &builtin()]).expect(0).json().remove(0);
     let bytes = std::fs::metadata(builtin()).unwrap().len();
     assert_eq!((&report["runs"], &report["bytes"]), (&json!(true), &json!(bytes)));
-    assert_eq!(report["model"]["context"], json!(2048));
+    assert_eq!(report["model"]["context"], json!(4096));
     assert_eq!(report["model"]["has_prompt"], json!(true));
     assert_eq!(report["model"]["sampling"]["temperature"], json!(0.0));
     assert_eq!(report["metadata"]["general.architecture"], json!("qwen35"));
@@ -128,7 +128,7 @@ fn inspect_tells_shape_types_and_memory() {
     assert_eq!(memory["weights"], json!(sum(&report["types"], "bytes")));
 
     let words = glowworm(["inspect", "builtin"]).expect(0).out;
-    for line in ["GGUF v3", "GPU memory with 2,048 tokens", "Q8_0", "glowworm.user_template  {question}"] {
+    for line in ["GGUF v3", "GPU memory with 4,096 tokens", "Q8_0", "glowworm.user_template  {question}"] {
         assert!(words.contains(line), "{line} in\n{words}");
     }
     let fixture = glowworm(["inspect", "--json", text(&Fixture::open("grp").gguf("Q4_K_M"))])
@@ -242,7 +242,7 @@ fn bench_accounts_for_a_token() {
     assert!(number("/per_token/dispatches") <= plan.len() as f64);
     assert!(number("/per_token/submits") <= 1.0 && number("/per_token/readbacks") <= 1.0);
     assert!(number("/memory/gpu_bytes") >= weights as f64);
-    // The state of this model's three delta nets, and the keys and values of its one attention layer.
+    // The state of this model's three delta nets, and the keys and values of its three attention layers.
     let column = |name: &str| plan.iter().map(|step| step[name].as_u64().unwrap()).sum::<u64>();
     let state = inspect["memory"]["states"].as_u64().unwrap();
     let read = column("state_bytes");

@@ -77,7 +77,7 @@ fn a_huge_budget_is_lowered_to_what_the_model_can_hold() {
     let ran =
         ask(&chinook(), &["--max-tokens", "18446744073709551615", "--quiet", "How many artists are there?"]);
     let ran = ran.expect(0);
-    assert!(ran.err.contains("the token budget is 2,048"), "{}", ran.err);
+    assert!(ran.err.contains("the token budget is 4,096"), "{}", ran.err);
     assert!(ran.out.starts_with("SELECT COUNT(*) FROM Artist"), "{}", ran.out);
 }
 
