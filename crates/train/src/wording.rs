@@ -81,7 +81,7 @@ const OPENINGS: [&str; 34] = [
     "If possible, ",
     "I was wondering: ",
     "My boss asks: ",
-    "Using this data, ",
+    "With this data, ",
     "According to the records, ",
     "One more thing: ",
     "Right. ",
