@@ -146,7 +146,7 @@ class CausalAttention(torch.autograd.Function):
     @staticmethod
     def forward(ctx, q, k, v):
         shape, (T, d) = q.shape, q.shape[-2:]
-        q, k, v = ((x.reshape(-1, T, d)) for x in (q * d ** -0.5, k, v))
+        q, k, v = (x.reshape(-1, T, d) for x in (q * d ** -0.5, k, v))
         kt, v, out, weights = k.transpose(1, 2), v.bfloat16(), [], []
         for low in range(0, T, CausalAttention.BLOCK):
             high = min(low + CausalAttention.BLOCK, T)

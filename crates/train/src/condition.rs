@@ -50,6 +50,14 @@ pub struct Speaker<'a> {
     pub qualify: bool,
 }
 
+/// What may lead to a column and its verb: `whose` fare is 7.
+const WHOSE: &str =
+    "[whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their]";
+
+/// What may lead to a column and its value: `carrying` a fare of 7.
+const HAVING: &str =
+    "[holding|carrying|featuring|possessing|reporting|that carry|that got|that hold|that {r1}|{r1}]";
+
 const PLACES: [&str; 12] = [
     "city",
     "country",
@@ -72,14 +80,15 @@ impl Speaker<'_> {
         self.rng.pick::<&'static str>(pool)
     }
 
-    /// A frame with its values; `{r1}` and `{r2}` in it become any words.
+    /// A frame with its values; `{whose}` and `{having}` in it stand for [`WHOSE`] and [`HAVING`], `{r1}` and `{r2}` for any words.
     pub fn fill(&mut self, frame: &str, values: &[(&str, &str)]) -> String {
+        let frame = frame.replace("{whose}", WHOSE).replace("{having}", HAVING);
         if !frame.contains("{r") {
-            return expand(&mut self.rng, frame, values);
+            return expand(&mut self.rng, &frame, values);
         }
         let words = &self.lexicon.words;
         let (a, b) = (self.rng.pick(words).clone(), self.rng.pick(words).clone());
-        expand(&mut self.rng, frame, &[values, &[("r1", &a), ("r2", &b)]].concat())
+        expand(&mut self.rng, &frame, &[values, &[("r1", &a), ("r2", &b)]].concat())
     }
 
     /// A column in SQL.
@@ -173,7 +182,7 @@ impl Speaker<'_> {
                 " whose {c} is {v}",
                 " with {c} = {v}",
                 " where [the |]{c} is {v}",
-                " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [is|was|is given as|remains|{r1}] {v}",
+                " {whose} {c} [is|was|is given as|remains|{r1}] {v}",
                 " [known as|referred to as|under the name|listed as|{r1} as] {v}",
             ],
             &[" that go by the {c} {v}", " bearing the {c} {v}"],
@@ -201,7 +210,7 @@ impl Speaker<'_> {
                     " with [a missing|missing|an unknown|no known] {c}",
                     " that have no {c}",
                     " lacking a {c}",
-                    " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [is absent|is blank|was left out|is not filled in|was not stated|is nowhere to be found|was never {r1}]",
+                    " {whose} {c} [is absent|is blank|was left out|is not filled in|was not stated|is nowhere to be found|was never {r1}]",
                     " [missing|not giving|that miss|that got no|that show no] {c}",
                 ],
                 &[" for which no {c} is given", " that lack a {c}"],
@@ -214,7 +223,7 @@ impl Speaker<'_> {
                     " with a known {c}",
                     " whose {c} is [known|not null|not missing|set|given]",
                     " where [the |]{c} is [not null|known|given|not empty]",
-                    " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [is present|is there|was filled in|was stated|was {r1}]",
+                    " {whose} {c} [is present|is there|was filled in|was stated|was {r1}]",
                     " [showing|giving|that got|that come with] [some|any|a] {c}",
                 ],
                 &[" for which a {c} is given"],
@@ -281,9 +290,9 @@ impl Speaker<'_> {
                     " that have [a |an |]{c} between {a} and {b}",
                     " between {a} and {b} in {c}",
                     " with {c} in the range {a} to {b}",
-                    " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [is anywhere|ranges|is somewhere|{r1}] between {a} and {b}",
-                    " [holding|carrying|featuring|possessing|reporting|that carry|that got|that hold|that {r1}|{r1}] [a |the |]{c} [of |]between {a} and {b}",
-                    " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} is [no less than|at least] {a} and [no more than|at most] {b}",
+                    " {whose} {c} [is anywhere|ranges|is somewhere|{r1}] between {a} and {b}",
+                    " {having} [a |the |]{c} [of |]between {a} and {b}",
+                    " {whose} {c} is [no less than|at least] {a} and [no more than|at most] {b}",
                 ],
                 &[" whose {c} lies between {a} and {b}", " having {c} {a} to {b}"],
             );
@@ -333,8 +342,8 @@ impl Speaker<'_> {
                     " with {c} {n}",
                     " that have [a |an |]{c} {op} {n}",
                     " with {c} = {n}",
-                    " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [amounts to|comes to|stands at|is set at|is given as|is put at|turned out to be|has been|remains|is recorded as|{r1}] {n}",
-                    " [holding|carrying|featuring|possessing|reporting|that carry|that got|that hold|that {r1}|{r1}] [a |the |an |]{c} [of |at |being |]{n}",
+                    " {whose} {c} [amounts to|comes to|stands at|is set at|is given as|is put at|turned out to be|has been|remains|is recorded as|{r1}] {n}",
+                    " {having} [a |the |an |]{c} [of |at |being |]{n}",
                     " [at|of] {n} {c}",
                 ],
                 &[" whose {c} equals {n}", " having the {c} {n}"],
@@ -352,9 +361,9 @@ impl Speaker<'_> {
                     " with {op} {n} {c}",
                     " where {c} {op} {n}",
                     " if the {c} is {op} {n}",
-                    " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [is|was|comes to|stands at|is put at|turned out to be|has been|remains|{r1}] {op} {n}",
-                    " [holding|carrying|featuring|possessing|reporting|that carry|that got|that hold|that {r1}|{r1}] [a |the |an |]{c} {op} {n}",
-                    " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} is [clearly |found to be |known to be |said to be |]{op} {n}",
+                    " {whose} {c} [is|was|comes to|stands at|is put at|turned out to be|has been|remains|{r1}] {op} {n}",
+                    " {having} [a |the |an |]{c} {op} {n}",
+                    " {whose} {c} is [clearly |found to be |known to be |said to be |]{op} {n}",
                 ],
                 &[
                     " for which the {c} is {op} {n}",
@@ -406,7 +415,7 @@ impl Speaker<'_> {
                     " with [a |]{c} other than {v}",
                     " that do not have the {c} {v}",
                     " not having {c} {v}",
-                    " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} is [anything but|never|by no means|some other than] {v}",
+                    " {whose} {c} is [anything but|never|by no means|some other than] {v}",
                     " [except|apart from|other than] those with {v} {c}",
                 ],
                 &[" whose {c} differs from {v}"],
@@ -431,8 +440,8 @@ impl Speaker<'_> {
                     " with {c} {v} or {w}",
                     " where [the |]{c} is {v} or {w}",
                     " that have the {c} {v} or {w}",
-                    " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [was|is given as|is recorded as|remains|{r1}] [either |]{v} or {w}",
-                    " [holding|carrying|featuring|possessing|reporting|that carry|that got|that hold|that {r1}|{r1}] [either |]{v} or {w} [as|for] {c}",
+                    " {whose} {c} [was|is given as|is recorded as|remains|{r1}] [either |]{v} or {w}",
+                    " {having} [either |]{v} or {w} [as|for] {c}",
                 ],
                 &[" whose {c} is one of {v} and {w}"],
             );
@@ -480,9 +489,9 @@ impl Speaker<'_> {
                 " ({c}: {v})",
                 " having [a |]{v} {c}",
                 " and {c} {v}",
-                " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [is|was|is given as|is recorded as|is set to|is said to be|says|remains|{r1}] {v}",
-                " [holding|carrying|featuring|possessing|reporting|that carry|that got|that hold|that {r1}|{r1}] [the |]{c} [of |]{v}",
-                " [holding|carrying|featuring|possessing|reporting|that carry|that got|that hold|that {r1}|{r1}] {v} [as|for|as their] {c}",
+                " {whose} {c} [is|was|is given as|is recorded as|is set to|is said to be|says|remains|{r1}] {v}",
+                " {having} [the |]{c} [of |]{v}",
+                " {having} {v} [as|for|as their] {c}",
                 " [marked|labelled|filed|classed|{r1}] [as|under] {v} in {c}",
                 " [being|in] {c} {v}",
             ],
@@ -570,8 +579,8 @@ impl Speaker<'_> {
                 " with {c} {when} {d}",
                 " having [a |an |]{c} {when} {d}",
                 " whose {c} was {when} {d}",
-                " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [dates from|was|took place|happened|is set|is recorded|{r1}] {when} {d}",
-                " [holding|carrying|featuring|possessing|reporting|that carry|that got|that hold|that {r1}|{r1}] [a |the |]{c} {when} {d}",
+                " {whose} {c} [dates from|was|took place|happened|is set|is recorded|{r1}] {when} {d}",
+                " {having} [a |the |]{c} {when} {d}",
             ],
             &[" for which the {c} is {when} {d}", " whose {c} falls {when} {d}"],
         );
@@ -605,7 +614,7 @@ impl Speaker<'_> {
                     " with {c} = 1",
                     " with {c} set to 1",
                     " that [are deemed|count as|are considered|turn out to be|were declared|are known to be|were {r1}] {c}",
-                    " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [mark|flag|field] is [set|on|true]",
+                    " {whose} {c} [mark|flag|field] is [set|on|true]",
                 ],
                 &[" that happen to be {c}", " for which {c} is true"],
             )
@@ -618,7 +627,7 @@ impl Speaker<'_> {
                     " with {c} = 0",
                     " that are not [marked|flagged] [as |]{c}",
                     " that [are not deemed|do not count as|are not considered|turn out not to be|were never {r1}] {c}",
-                    " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [mark|flag|field] is [not set|off|false]",
+                    " {whose} {c} [mark|flag|field] is [not set|off|false]",
                 ],
                 &[" that happen not to be {c}", " for which {c} is false"],
             )
@@ -645,7 +654,7 @@ impl Speaker<'_> {
                         " where [the |]{c} starts with {q}",
                         " that have a {c} starting with {q}",
                         " with {c} starting with [the letter |]{q}",
-                        " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [commences with|leads with|begins by] {q}",
+                        " {whose} {c} [commences with|leads with|begins by] {q}",
                     ],
                     &[" whose {c} opens with {q}"],
                 );
@@ -662,7 +671,7 @@ impl Speaker<'_> {
                         " whose {c} includes [the word |]{q}",
                         " that have {q} in [the|their|its] {c}",
                         " with the word {q} in [the|their] {c}",
-                        " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [mentions|holds|features|comprises|carries] [the text |]{q}",
+                        " {whose} {c} [mentions|holds|features|comprises|carries] [the text |]{q}",
                         " [mentioning|showing|featuring] {q} [somewhere |]in the {c}",
                     ],
                     &[" whose {c} has {q} in it", " for which the {c} contains {q}"],
@@ -677,7 +686,7 @@ impl Speaker<'_> {
                         " whose {c} ends [with|in] {q}",
                         " with [a |]{c} ending [with|in] {q}",
                         " where [the |]{c} ends with {q}",
-                        " [whose|in which the|of which the|if the|provided the|as long as the|such that the|when the|where their] {c} [closes with|terminates in|stops at] {q}",
+                        " {whose} {c} [closes with|terminates in|stops at] {q}",
                     ],
                     &[" whose {c} finishes with {q}"],
                 );

@@ -36,6 +36,13 @@ pub fn capitalised(word: &str) -> String {
     chars.next().map_or_else(String::new, |c| c.to_uppercase().collect::<String>() + chars.as_str())
 }
 
+/// A text with its first letter lower case.
+pub fn uncapitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|c| c.to_lowercase().collect::<String>()).unwrap_or_default();
+    first + chars.as_str()
+}
+
 /// How identifiers are written in one database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {

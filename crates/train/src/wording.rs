@@ -6,7 +6,7 @@
 //! are not among these (tested in `sample.rs` for words, here for the frames' openings).
 
 use crate::rng::Rng;
-use crate::text::capitalised;
+use crate::text::{capitalised, uncapitalised};
 
 /// Verbs that a request may open with in place of `List`, `Show` and the like.
 const VERBS: [&str; 56] = [
@@ -185,12 +185,6 @@ pub fn around(rng: &mut Rng, words: &[String], text: String) -> String {
         text += *rng.pick(&CLOSINGS);
     }
     text
-}
-
-fn uncapitalised(text: &str) -> String {
-    let mut chars = text.chars();
-    let first = chars.next().map(|c| c.to_lowercase().collect::<String>()).unwrap_or_default();
-    first + chars.as_str()
 }
 
 #[cfg(test)]

@@ -19,7 +19,6 @@ impl Speaker<'_> {
         let (on2, phrase2) = self.on(b, a)?;
         let from = format!("{} JOIN {} ON {on1} JOIN {} ON {on2}", name(c), name(b), name(a));
         q.tables = vec![(c_many.clone(), c), (b_one.clone(), b), (a_one.clone(), a)];
-        q.joins = vec![on1, on2];
         if kind == "chain_top" {
             let label = self.world.tables[a].label();
             let s = self.say(a, label);
@@ -42,11 +41,7 @@ impl Speaker<'_> {
         let mut select = "COUNT(*)".to_owned();
         let mut said = String::new();
         if kind == "chain_list" {
-            let cs = self.shown(c, 1);
-            if cs.is_empty() {
-                return None;
-            }
-            (said, select) = self.said_columns(c, &cs, &mut q);
+            (said, select) = self.listed(c, 1, &mut q)?;
         }
         let (p, test) = self.parent(&mut q, a, &a_one)?;
         let inner = self.relation(&phrase2, &p);
@@ -83,18 +78,13 @@ impl Speaker<'_> {
         let (ta, tj, tb) = (name(a), name(j), name(b));
         let from = format!("{ta} JOIN {tj} ON {on1} JOIN {tb} ON {on2}");
         q.tables = vec![(a_many.clone(), a), (b_one.clone(), b), (BETWEEN.into(), j)];
-        q.joins = vec![on1, on2];
         let (la, lb) = (self.world.tables[a].label(), self.world.tables[b].label());
         let key = self.column(a, self.world.tables[a].key()?);
         match kind {
             "many_list" | "many_count" => {
                 let (mut said, mut select) = (String::new(), "COUNT(*)".to_owned());
                 if kind == "many_list" {
-                    let cs = self.shown(a, 1);
-                    if cs.is_empty() {
-                        return None;
-                    }
-                    (said, select) = self.said_columns(a, &cs, &mut q);
+                    (said, select) = self.listed(a, 1, &mut q)?;
                 }
                 let (p, test) = self.parent(&mut q, b, &b_one)?;
                 let w = self.relation(&phrase, &p);
@@ -123,8 +113,6 @@ impl Speaker<'_> {
                 q.text = self
                     .frame(&frames::NONE, &[("a", &a_one), ("A", &a_many), ("B", &b_many), ("acp", &acp)]);
                 q.links = vec![(s, an.clone())];
-                q.joins.truncate(1);
-                q.tables = vec![(a_many.clone(), a), (b_one.clone(), b), (BETWEEN.into(), j)];
                 q.sql = format!("SELECT {an} FROM {ta} WHERE {key} NOT IN (SELECT {link} FROM {tj})");
             }
             _ => {
@@ -132,8 +120,7 @@ impl Speaker<'_> {
                 let acp = self.plural_of(&s);
                 let an = self.column(a, la);
                 q.links = vec![(s.clone(), an.clone())];
-                q.joins.truncate(1);
-                let short = format!("{ta} JOIN {tj} ON {}", q.joins[0]);
+                let short = format!("{ta} JOIN {tj} ON {on1}");
                 let common = [
                     ("a", a_one.as_str()),
                     ("A", &a_many),

@@ -14,7 +14,7 @@ use crate::condition::{Condition, Lookup, Speaker};
 use crate::frames::{self, Frames};
 use crate::lexicon::Split;
 use crate::schema::{Column, ColumnKind, Shape, quoted};
-use crate::text::{capitalised, list_of, number_word};
+use crate::text::{capitalised, list_of, number_word, uncapitalised};
 use crate::wording::around;
 use rusqlite::types::Value;
 
@@ -33,8 +33,6 @@ pub struct Question {
     pub links: Vec<(String, String)>,
     /// Values to look up first.
     pub lookups: Vec<Lookup>,
-    /// Join conditions.
-    pub joins: Vec<String>,
 }
 
 /// Stands for the noun of a table that the question does not name.
@@ -76,6 +74,12 @@ impl Speaker<'_> {
             Shape::Single(_) => return None,
         };
         q.text = self.finish(q.text);
+        self.align(&mut q);
+        Some(q)
+    }
+
+    /// Brings tables, links and look-ups into the words and the order of the question's text.
+    fn align(&self, q: &mut Question) {
         for (said, column) in &mut q.links {
             // What a row is called may go without saying: `which class` asks for the name of the class.
             if !says(&q.text, said)
@@ -89,14 +93,15 @@ impl Speaker<'_> {
             }
         }
         q.links = in_order(&q.text, &q.links);
-        let spoken: Vec<(String, Lookup)> = q.lookups.into_iter().map(|l| (l.spoken.clone(), l)).collect();
+        let spoken: Vec<(String, Lookup)> =
+            std::mem::take(&mut q.lookups).into_iter().map(|l| (l.spoken.clone(), l)).collect();
         q.lookups =
             in_order(&q.text, &spoken).into_iter().map(|(spoken, l)| Lookup { spoken, ..l }).collect();
         // A table that the question does not name is thought of last.
-        let (hidden, named): (Vec<_>, Vec<_>) = q.tables.into_iter().partition(|(n, _)| n == BETWEEN);
+        let (hidden, named): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut q.tables).into_iter().partition(|(n, _)| n == BETWEEN);
         q.tables = in_order(&q.text, &named);
         q.tables.extend(hidden);
-        Some(q)
     }
 
     /// Small variations of a finished sentence.
@@ -110,11 +115,8 @@ impl Speaker<'_> {
                 .iter()
                 .any(|v| text.starts_with(&format!("{v} ")));
         if self.split == Split::Train && imperative && self.rng.chance(0.1) {
-            let mut chars = text.chars();
-            let first = chars.next().map(|c| c.to_lowercase().collect::<String>()).unwrap_or_default();
-            let rest = first + chars.as_str();
             let lead = *self.rng.pick(&["Please ", "Can you ", "Could you please ", "I want you to "]);
-            text = lead.to_owned() + &rest;
+            text = lead.to_owned() + &uncapitalised(&text);
             if lead.starts_with('C') {
                 text = text.trim_end_matches('.').to_owned() + "?";
             }
@@ -127,9 +129,7 @@ impl Speaker<'_> {
                 text = capitalised(&text);
             }
         } else if self.split == Split::Train {
-            let mut chars = text.chars();
-            text = chars.next().map(|c| c.to_lowercase().collect::<String>()).unwrap_or_default()
-                + chars.as_str();
+            text = uncapitalised(&text);
         }
         if self.rng.chance(0.05) {
             text = text.trim_end_matches(['.', '?']).to_owned();
@@ -251,6 +251,12 @@ impl Speaker<'_> {
             sql.push(name);
         }
         (list_of(&said), sql.join(", "))
+    }
+
+    /// Up to `n` columns to list, as they are said and in SQL; `None` where the table has none to show.
+    fn listed(&mut self, t: usize, n: usize, q: &mut Question) -> Option<(String, String)> {
+        let cs = self.shown(t, n);
+        (!cs.is_empty()).then(|| self.said_columns(t, &cs, q))
     }
 
     fn threshold(&mut self, most: usize) -> (String, String, String) {

@@ -77,7 +77,7 @@ impl Speaker<'_> {
         let a_key = self.column(a, self.world.tables[a].key()?);
         let a_name = self.column(a, a_label);
         let tables = vec![(b_many.clone(), b), (a_one.clone(), a)];
-        let q = Question { kind, tables, joins: vec![on], ..Question::default() };
+        let q = Question { kind, tables, ..Question::default() };
         let group = format!("GROUP BY {a_key}");
         let pair = Pair {
             q,
@@ -117,11 +117,7 @@ impl Speaker<'_> {
         let (mut said, mut words) = (String::new(), "");
         if kind == "join_list" {
             let n = 1 + self.rng.weighted(&[75, 25]);
-            let cs = self.shown(b, n);
-            if cs.is_empty() {
-                return None;
-            }
-            (said, select) = self.said_columns(b, &cs, &mut q);
+            (said, select) = self.listed(b, n, &mut q)?;
             if self.rng.chance(0.25) {
                 said = String::new();
                 select = self.column(b, b_label);
@@ -145,7 +141,7 @@ impl Speaker<'_> {
         {
             if c.before.is_empty() {
                 let word = *self.rng.pick(&[" and", ""]);
-                w = format!("{}{}{w}", c.after, if word.is_empty() { "" } else { word });
+                w = format!("{}{word}{w}", c.after);
                 if w.contains(" and of ") {
                     return None;
                 }
