@@ -279,7 +279,10 @@ impl<'a> Builder<'a> {
     pub fn build(mut self, rng: &mut Rng) -> Result<Option<World>> {
         let domain = rng.pick(self.lexicon.domains(self.split));
         let Some((mut tables, shape)) = self.core(rng, domain) else { return Ok(None) };
-        let extra = [0, 1, 2, 3, 5, 8][rng.weighted(&[14, 22, 26, 20, 12, 6])];
+        let extra = match self.split {
+            Split::Test => [0, 1, 2, 3, 5, 8][rng.weighted(&[14, 22, 26, 20, 12, 6])],
+            Split::Train => [0, 1, 2, 3, 5, 8, 12, 18][rng.weighted(&[14, 20, 22, 18, 13, 8, 4, 1])],
+        };
         let core = tables.len();
         for _ in 0..extra {
             let from = if rng.chance(0.75) { domain } else { rng.pick(self.lexicon.domains(self.split)) };
@@ -312,7 +315,7 @@ impl<'a> Builder<'a> {
         let declared = rng.chance(0.72);
         let mut order: Vec<usize> = (0..tables.len()).collect();
         rng.shuffle(&mut order);
-        let layout = Layout::draw(rng, declared);
+        let layout = Layout::draw(rng, declared, self.split);
         let mut connection =
             Connection::open_in_memory().map_err(|source| Error::Sqlite { sql: "open".into(), source })?;
         let mut ddl = Vec::new();
@@ -347,7 +350,10 @@ impl<'a> Builder<'a> {
                 .collect()
         };
         // Shapes are drawn first, then an entity that has such neighbours: else single tables would crowd out the rest.
-        let shape = rng.weighted(&[36, 32, 12, 20]);
+        let shape = rng.weighted(match self.split {
+            Split::Test => &[36, 32, 12, 20],
+            Split::Train => &[26, 38, 16, 20],
+        });
         let deep = |e: &&Entity| links(e).iter().any(|(p, _)| find(p).is_some_and(|p| !links(p).is_empty()));
         let fit: Vec<&Entity> = match shape {
             1 => domain.entities.iter().filter(|e| !links(e).is_empty()).collect(),
@@ -452,7 +458,7 @@ impl<'a> Builder<'a> {
             })
             .collect();
         for (i, t) in tables.iter_mut().enumerate() {
-            let prefixed = rng.chance(0.05);
+            let prefixed = rng.chance(if self.split == Split::Train { 0.12 } else { 0.05 });
             for c in &mut t.columns {
                 let words = match &c.kind {
                     ColumnKind::Key => keys[i].clone(),
@@ -475,11 +481,24 @@ impl<'a> Builder<'a> {
                         if c.kind == ColumnKind::Flag && rng.chance(0.6) {
                             w = format!("is {w}");
                         }
+                        if self.split == Split::Train {
+                            w = self.longer(rng, w, c.numeric());
+                        }
                         if prefixed { format!("{} {w}", nouns[i]) } else { w }
                     }
                 };
                 c.name = style.write(&words);
             }
+        }
+    }
+
+    /// A column name with more than people say: a unit, or a word that nobody asks for.
+    fn longer(&self, rng: &mut Rng, words: String, numeric: bool) -> String {
+        match rng.weighted(&[82, if numeric { 10 } else { 0 }, 4, 4]) {
+            0 => words,
+            1 => format!("{words} {}", rng.pick(&UNITS)),
+            2 => format!("{words} {}", self.word(rng)),
+            _ => format!("{} {words}", self.word(rng)),
         }
     }
 
@@ -658,6 +677,27 @@ fn ensure_key(tables: &mut [Table], i: usize) {
     }
 }
 
+/// What a row is called in training where it is not called a name.
+const ODD_LABELS: [&str; 11] = [
+    "model",
+    "topic",
+    "subject",
+    "headline",
+    "nickname",
+    "designation",
+    "caption",
+    "plate",
+    "brand name",
+    "short name",
+    "description",
+];
+
+/// Units that columns of numbers are named with in training.
+const UNITS: [&str; 18] = [
+    "kg", "g", "cm", "m", "km", "eur", "usd", "ml", "l", "pct", "percent", "hours", "min", "days", "mm", "c",
+    "sqm", "per day",
+];
+
 fn insert_name(rng: &mut Rng, t: &mut Table, odd: bool) {
     let last = t.one.split(' ').next_back().unwrap_or("").to_owned();
     let words = if t.coded {
@@ -680,24 +720,7 @@ fn insert_name(rng: &mut Rng, t: &mut Table, odd: bool) {
         }
     };
     // What a row is called need not be called a name: it is the first text then.
-    let words = if odd && rng.chance(0.14) {
-        (*rng.pick::<&str>(&[
-            "model",
-            "topic",
-            "subject",
-            "heading",
-            "nickname",
-            "designation",
-            "caption",
-            "plate",
-            "brand name",
-            "short name",
-            "description",
-        ]))
-        .to_owned()
-    } else {
-        words
-    };
+    let words = if odd && rng.chance(0.14) { (*rng.pick::<&str>(&ODD_LABELS)).to_owned() } else { words };
     if t.columns.iter().any(|c| c.words == words) {
         return;
     }
@@ -745,10 +768,36 @@ struct Layout {
     lower: bool,
     bare_reference: bool,
     comment: bool,
+    /// As generators of schemas write it: constraints with names, actions, a bracket on its own line.
+    verbose: bool,
+    key_not_null: bool,
 }
 
 impl Layout {
-    fn draw(rng: &mut Rng, declared: bool) -> Self {
+    fn draw(rng: &mut Rng, declared: bool, split: Split) -> Self {
+        let mut layout = Self::plain(rng, declared);
+        if split == Split::Train {
+            layout.text = match rng.weighted(&[80, 8, 4, 4, 4]) {
+                0 => layout.text,
+                1 => "NVARCHAR(120)",
+                2 => "NVARCHAR(40)",
+                3 => "VARCHAR",
+                _ => "CHAR(20)",
+            };
+            layout.verbose = rng.chance(0.1);
+            layout.key_not_null = rng.chance(0.15);
+            if layout.verbose && rng.chance(0.6) {
+                (layout.quote, layout.inline_key) = (Some(('[', ']')), false);
+            }
+            layout.line = match layout.line {
+                "" => "",
+                line => *rng.pick(&[line, line, "\n    ", "\n\t"]),
+            };
+        }
+        layout
+    }
+
+    fn plain(rng: &mut Rng, declared: bool) -> Self {
         Self {
             quote: [None, Some(('"', '"')), Some(('`', '`')), Some(('[', ']'))]
                 [rng.weighted(&[78, 12, 6, 4])],
@@ -764,6 +813,8 @@ impl Layout {
             lower: rng.chance(0.06),
             bare_reference: rng.chance(0.05),
             comment: rng.chance(0.02),
+            verbose: false,
+            key_not_null: false,
         }
     }
 
@@ -773,6 +824,11 @@ impl Layout {
             None => quoted(name),
         };
         let t = &tables[i];
+        let named = |what: &str, of: &str| match self.verbose {
+            true => format!("CONSTRAINT {} ", q(&format!("{what}_{}{of}", t.name))),
+            false => String::new(),
+        };
+        let after_key = if self.key_not_null { " NOT NULL" } else { "" };
         let (mut parts, mut tail) = (Vec::new(), Vec::new());
         for c in &t.columns {
             let kind = match c.kind {
@@ -784,8 +840,13 @@ impl Layout {
             };
             let mut def = format!("{} {kind}", q(&c.name));
             match &c.kind {
-                ColumnKind::Key if self.inline_key => def = format!("{} INTEGER PRIMARY KEY", q(&c.name)),
-                ColumnKind::Key => tail.push(format!("PRIMARY KEY ({})", q(&c.name))),
+                ColumnKind::Key if self.inline_key => {
+                    def = format!("{} INTEGER PRIMARY KEY{after_key}", q(&c.name));
+                }
+                ColumnKind::Key => {
+                    def += after_key;
+                    tail.push(format!("{}PRIMARY KEY ({})", named("PK", ""), q(&c.name)));
+                }
                 ColumnKind::Link(to, _) if self.declared => {
                     let parent = &tables[*to];
                     let key = parent.key().map_or("id", |k| parent.columns[k].name.as_str());
@@ -794,10 +855,19 @@ impl Layout {
                     } else {
                         format!("REFERENCES {}({})", q(&parent.name), q(key))
                     };
-                    if self.inline_links {
+                    let to = if self.verbose {
+                        format!("{to} ON DELETE NO ACTION ON UPDATE NO ACTION")
+                    } else {
+                        to
+                    };
+                    if self.inline_links && !self.verbose {
                         def = format!("{def} {to}");
                     } else {
-                        tail.push(format!("FOREIGN KEY ({}) {to}", q(&c.name)));
+                        tail.push(format!(
+                            "{}FOREIGN KEY ({}) {to}",
+                            named("FK", &format!("_{}", parent.name)),
+                            q(&c.name)
+                        ));
                     }
                 }
                 _ if !c.has_null() && rng.chance(self.not_null) => def += " NOT NULL",
@@ -813,11 +883,27 @@ impl Layout {
         let gap = if self.line.is_empty() { " " } else { "" };
         let body = parts.join(&format!(",{gap}{}", self.line));
         let end = if self.line.is_empty() { "" } else { "\n" };
-        let sql = format!("CREATE TABLE {} ({}{body}{end})", q(&t.name), self.line);
+        let open = if self.verbose && !self.line.is_empty() { "\n" } else { " " };
+        let sql = format!("CREATE TABLE {}{open}({}{body}{end})", q(&t.name), self.line);
         if self.lower {
             sql.replace("INTEGER PRIMARY KEY", "integer primary key").replace(" INTEGER", " integer")
         } else {
             sql
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_training_names_are_not_held_out() {
+        let lexicon = Lexicon::load().unwrap();
+        for phrase in ODD_LABELS.iter().chain(&UNITS).chain(SHORT.iter().flat_map(|(a, b)| [a, b])) {
+            for word in phrase.split(' ') {
+                assert!(!lexicon.test_words.contains(word), "{word}");
+            }
         }
     }
 }

@@ -5,11 +5,15 @@
 //! are learnt on runs of letters alone, cut where lower case meets upper case, and with flattened counts; the letter
 //! before a word stays a token of its own, except before words of grammar and SQL, whose merges come last and so never
 //! change how the word itself is cut. The cost is a token for each space before a content word.
+//!
+//! A question says `prescriptions` where the schema has `Prescriptions` or `PRESCRIPTIONS`. So merges are learnt in lower
+//! case and each stands three times, as `scri`, `Scri` and `SCRI`: a word is cut at the same places in every case.
 
 use crate::error::{Error, Result};
 use crate::lexicon::{Lexicon, Split as Words};
 use crate::oracle::{Piece, Source};
 use crate::sample::sample;
+use crate::text::capitalised;
 use serde_json::{Map, Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
@@ -43,21 +47,22 @@ pub const MACROS: [&str; 11] = [
     r#""}}"#,
 ];
 
-/// Words that may carry the space before them: grammar and SQL, never a name.
-const GRAMMAR: &str = "the of are is in with whose that have has for each every to and or how many what which all their its there \
-than more less least most not no any from do does did we by at an on be it they me my our you can who where when if as was were \
-show list find give return tell count get please need want like know between over under above below before after since \
-different distinct unique average mean total maximum minimum highest lowest largest smallest greatest fewest sorted ordered \
-order ascending descending per without having named called contains containing starts starting begins ends ending word letter missing null unknown \
-both also only exactly equal greater lower higher larger smaller fewer at most up tool turns turn left before must answer \
-SELECT FROM WHERE AND OR JOIN ON GROUP BY ORDER LIMIT DESC ASC COUNT AVG SUM MAX MIN DISTINCT IN NOT NULL IS LIKE BETWEEN HAVING \
-TABLE INTEGER TEXT REAL INT VARCHAR DATE PRIMARY KEY FOREIGN REFERENCES FLOAT NUMERIC BOOLEAN DOUBLE BIGINT DEFAULT DECIMAL \
-rows exist showing first";
+/// Words that may carry the space before them: grammar and SQL, never a name. Words that many others begin with (`in`,
+/// `per`, `for`) are not among them: ` inlet` would be ` in` + `let` and no longer the `inlet` of `"inlet"`.
+const GRAMMAR: &str = "the of are is with whose that have has each every and how many what which all their its there than more less \
+least most not any from does did by on it they my our you who where when if was were show list find give \
+return tell count get please need want like know between above below before after since different distinct \
+unique average mean total maximum minimum highest lowest largest smallest greatest fewest sorted ordered order \
+ascending descending without having named called contains containing starts starting begins ends ending word \
+letter missing null unknown both also only exactly equal greater lower higher larger smaller fewer tool turns \
+turn left must answer SELECT FROM WHERE AND JOIN ON GROUP BY ORDER LIMIT DESC ASC COUNT AVG SUM MAX MIN \
+DISTINCT NOT NULL IS LIKE BETWEEN HAVING TABLE INTEGER TEXT REAL INT VARCHAR DATE PRIMARY KEY FOREIGN \
+REFERENCES FLOAT NUMERIC BOOLEAN DOUBLE BIGINT DEFAULT DECIMAL rows exist showing first";
 
 /// Words that must be one token wherever they stand (fixed strings of the protocol), without the space.
 const WHOLE: &str = "system user assistant Error such column table should be You answer questions about SQLite database calling tools Tool result \
 CREATE List tables Submit integer text varchar primary key references real name title label id code number date year type status between Wrong spelling \
-What How Which Show Find Give Please Could Can Count Tell Return For The Who Name reached exploration limit generate final SQL query Your executed error that";
+in be over per me do under an no for up or we can at as to What How Which Show Find Give Please Could Can Count Tell Return For The Who Name reached exploration limit generate final SQL query Your executed error that";
 
 /// Seed of the first sample that a vocabulary is learnt from.
 const FIRST_SAMPLE: u64 = 10_000_000;
@@ -101,7 +106,7 @@ pub fn train<'a>(texts: impl Iterator<Item = &'a str>, size: usize) -> Result<St
                 *marks.entry(chunk.to_owned()).or_default() += 1;
             } else {
                 for run in case_runs(letters) {
-                    *words.entry(run.to_owned()).or_default() += 1;
+                    *words.entry(run.to_ascii_lowercase()).or_default() += 1;
                 }
             }
         }
@@ -109,19 +114,19 @@ pub fn train<'a>(texts: impl Iterator<Item = &'a str>, size: usize) -> Result<St
     let grammar: BTreeSet<&str> = GRAMMAR.split_whitespace().collect();
     for word in &grammar {
         // Grammar must end up whole.
-        *words.entry((*word).to_owned()).or_default() += 100_000;
+        *words.entry(word.to_ascii_lowercase()).or_default() += 100_000;
     }
     let fixed = SPECIAL.len() + MACROS.len() + 256 + 2 * grammar.len();
     for word in WHOLE.split_whitespace() {
-        *words.entry(word.to_owned()).or_default() += 20_000;
+        *words.entry(word.to_ascii_lowercase()).or_default() += 20_000;
     }
     let mark_merges = 48;
-    let word_merges = size.saturating_sub(fixed + mark_merges);
+    let word_merges = size.saturating_sub(fixed + mark_merges) / 3;
     // Square roots: a word that is ten thousand times as frequent is not ten thousand times as important.
     let flat = |counts: &BTreeMap<String, u64>| -> BTreeMap<String, u64> {
         counts.iter().map(|(w, &n)| (w.clone(), ((n as f64).sqrt().ceil() as u64).max(1))).collect()
     };
-    let inner = merges(&flat(&words), word_merges);
+    let inner = merges(&flat(&words), word_merges).into_iter().flat_map(in_three_cases).collect::<Vec<_>>();
     let outer = merges(&flat(&marks), mark_merges);
 
     let mut tokens: Vec<String> = (0..=255u8).map(|b| byte_char(b).to_string()).collect();
@@ -203,6 +208,12 @@ fn case_runs(letters: &str) -> Vec<&str> {
     }
     out.push(&letters[from..]);
     out
+}
+
+/// A merge of lower-case letters, then the same at the head of a capitalised word and in capitals.
+fn in_three_cases((a, b): (String, String)) -> [(String, String); 3] {
+    let (head, capitals) = (capitalised(&a), (a.to_ascii_uppercase(), b.to_ascii_uppercase()));
+    [(a, b.clone()), (head, b), capitals]
 }
 
 /// The first `n` merges of byte-pair encoding over words with their counts.
@@ -344,7 +355,7 @@ mod tests {
             "flight_number",
             "SELECT flight.flight_number FROM flight WHERE",
         ];
-        let json = train(texts.iter().cycle().take(300).copied(), 1300).unwrap();
+        let json = train(texts.iter().cycle().take(300).copied(), 2600).unwrap();
         let e = Encoder::new(&json).unwrap();
         let ids = |t: &str| e.encode(&[Piece(Source::Text, t.into())]).unwrap().0;
         let number = ids("number");
@@ -354,6 +365,18 @@ mod tests {
         assert_eq!(ids(" FROM").len(), 1);
         // The plural is the singular and an `s`.
         assert_eq!(ids("numbers"), [ids("number"), ids("s")].concat());
+        // Every case is cut at the same places.
+        for word in ["flight", "number", "numbers", "flights", "light", "berth"] {
+            let pieces = |t: &str| e.full.encode(t, false).unwrap().get_tokens().to_vec();
+            let lower = pieces(word);
+            for other in [capitalised(word), word.to_uppercase()] {
+                assert_eq!(
+                    pieces(&other).iter().map(|t| t.to_lowercase()).collect::<Vec<_>>(),
+                    lower,
+                    "{other}"
+                );
+            }
+        }
         // Special strings in text stay text; in markup they are one token.
         assert!(ids("<|im_end|>").len() > 1);
         assert_eq!(e.encode(&[Piece(Source::Markup, "<|im_end|>".into())]).unwrap().0.len(), 1);
