@@ -162,9 +162,10 @@ pub fn run(args: &BenchArgs) -> Result<()> {
         accepted: engine.counters().accepted - undrafted.accepted,
     };
 
-    let plan = engine.decode_plan();
+    let position = prompt.len() + args.generate / 2;
+    let plan = engine.decode_plan(position);
     let reads: Reads = plan.iter().map(|step| step.reads).sum();
-    let position = (prompt.len() + args.generate / 2) as u64;
+    let position = position as u64;
     let read_bytes = reads.at(position);
     // Prefill passes are counted too: so many of each are taken off.
     let decoded = (args.repeat * args.generate) as f64;

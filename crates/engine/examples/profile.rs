@@ -32,7 +32,7 @@ async fn run(path: &std::path::Path, adapter: Option<String>) -> Result<(), Box<
     println!("loaded in {:.2?}", started.elapsed());
 
     let times = engine.profile_decode(3).await?;
-    let plan = engine.decode_plan();
+    let plan = engine.decode_plan(1);
     let mut groups: BTreeMap<String, (u32, Duration, u64)> = BTreeMap::new();
     for (step, time) in plan.iter().zip(&times) {
         let what = step.label.trim_start_matches(|c: char| !c.is_whitespace()).trim_start();

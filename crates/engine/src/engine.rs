@@ -20,7 +20,7 @@ use crate::source::ByteSource;
 pub struct LoadOptions {
     /// Tokens that the sequence may grow to; the KV cache is allocated for them.
     pub context: usize,
-    /// Most tokens of one prefill pass.
+    /// Most tokens of one prefill pass; a software adapter takes 128 at most.
     pub batch: usize,
     /// Ids from here on are never sampled: rows of the head that have no token. `None`: all rows have one.
     pub vocabulary: Option<usize>,
@@ -30,13 +30,23 @@ pub struct LoadOptions {
     /// `None`: where they pay. A GPU waits for memory and does four tokens' arithmetic meanwhile; a software adapter does
     /// not, and would need nearly every draft to be right.
     pub drafts: Option<bool>,
+    /// Positions that a workgroup of attention takes when a token is decoded, a multiple of 64. `None`: 512 on a GPU, which
+    /// needs more workgroups than a token has heads, and all on a software adapter.
+    pub span: Option<u32>,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self { context: 12_288, batch: 256, vocabulary: None, tuning: Tuning::Auto, drafts: None }
+        Self { context: 12_288, batch: 256, vocabulary: None, tuning: Tuning::Auto, drafts: None, span: None }
     }
 }
+
+/// Most tokens of a prefill pass on a software adapter. Mesa's llvmpipe silently ends the loops of an invocation after 65,535
+/// rounds of all of them together (LP_MAX_TGSI_LOOP_ITERATIONS), and a delta net takes up to 420 rounds a token.
+const SOFTWARE_BATCH: usize = 128;
+
+/// Most positions on a software adapter, for the same reason: attention takes three rounds a position.
+const SOFTWARE_CONTEXT: usize = 20_480;
 
 /// The engine's work so far, for benchmarks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -146,7 +156,20 @@ impl Engine {
         if options.context == 0 || options.batch == 0 {
             return Err(Error::Usage("context and batch must be at least 1"));
         }
-        let options = LoadOptions { batch: options.batch.min(options.context), ..options };
+        if options.span.is_some_and(|span| span == 0 || span % 64 != 0) {
+            return Err(Error::Usage("a span of attention must be a multiple of 64"));
+        }
+        let mut options = LoadOptions { batch: options.batch.min(options.context), ..options };
+        if gpu.is_software() {
+            options.batch = options.batch.min(SOFTWARE_BATCH);
+            if options.context > SOFTWARE_CONTEXT {
+                return Err(Error::Shape {
+                    what: "the context",
+                    value: options.context,
+                    needed: "at most 20,480 tokens on a software adapter",
+                });
+            }
+        }
         let kv_bytes = 4 * (options.context * config.kv_width()) as u64;
         if kv_bytes > crate::gpu::BASE_BINDING {
             return Err(Error::Shape {
@@ -157,6 +180,7 @@ impl Engine {
         }
         let tuning = options.tuning.for_gpu(gpu);
         let drafts = options.drafts.unwrap_or(tuning == Tuning::Hardware);
+        let span = options.span.or(tuning.attention_span());
         let (rows, logit_rows) = match drafts {
             true => (options.batch.max(VERIFY_TOKENS), VERIFY_TOKENS),
             false => (options.batch, 1),
@@ -189,6 +213,7 @@ impl Engine {
                 rotation: &rotation,
                 index,
                 drafts,
+                span,
             };
             states.extend(builder.build().await?);
         }
@@ -276,17 +301,20 @@ impl Engine {
         self.counters
     }
 
-    /// Every dispatch of a decode token, in order.
-    pub fn decode_plan(&self) -> Vec<PlannedStep> {
-        let sample = std::iter::once(&self.sample);
-        let steps = self.passes.decode.iter().chain(&self.head).chain(sample);
-        steps
+    /// Every dispatch of the decode token that makes the sequence `positions` long, in order.
+    pub fn decode_plan(&self, positions: usize) -> Vec<PlannedStep> {
+        self.decode_steps(positions as u32)
             .map(|step| PlannedStep { label: step.label.clone(), kernel: step.kernel(), reads: step.reads })
             .collect()
     }
 
+    fn decode_steps(&self, positions: u32) -> impl Iterator<Item = &Step> {
+        let steps = self.passes.decode.iter().chain(&self.head).chain(std::iter::once(&self.sample));
+        steps.filter(move |step| step.runs_at(positions))
+    }
+
     /// Runs each dispatch of a decode token `repeats` times by itself and returns its mean time, in the order of
-    /// [`Engine::decode_plan`]. On a GPU the cost of submitting and waiting is part of each time, so compare steps
+    /// [`Engine::decode_plan`] at one position. On a GPU the cost of submitting and waiting is part of each time, so compare steps
     /// with each other, not with a token. The sequence is forgotten.
     ///
     /// # Errors
@@ -294,15 +322,14 @@ impl Engine {
     pub async fn profile_decode(&mut self, repeats: u32) -> Result<Vec<Duration>> {
         self.reset();
         self.write_control(Control { count: 1, limit: u32::MAX, ..self.control() });
-        let steps = self.passes.decode.iter().chain(&self.head).chain(std::iter::once(&self.sample));
         let mut times = Vec::new();
-        for step in steps {
+        for step in self.decode_steps(1) {
             self.gpu.wait().await?;
             let started = Instant::now();
             let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
             {
                 let mut pass = encoder.begin_compute_pass(&Default::default());
-                (0..repeats).for_each(|_| step.encode(&mut pass, 1));
+                (0..repeats).for_each(|_| step.encode(&mut pass, 1, 1));
             }
             self.gpu.queue.submit([encoder.finish()]);
             self.gpu.wait().await?;
@@ -365,7 +392,7 @@ impl Engine {
             };
             let bytes = (4 * piece.len() * vocab) as u64;
             let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
-            encode(&mut encoder, &all.steps, piece.len() as u32);
+            encode(&mut encoder, &all.steps, piece.len() as u32, self.position as u32);
             encoder.copy_buffer_to_buffer(&all.buffer, 0, &all.readback, 0, bytes);
             self.gpu.queue.submit([encoder.finish()]);
             let bytes = self.gpu.read(&all.readback, 0..bytes).await?;
@@ -382,7 +409,7 @@ impl Engine {
         self.refresh()?;
         let bytes = 4 * self.config.vocab_size as u64;
         let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
-        encode(&mut encoder, &self.head, 1);
+        encode(&mut encoder, &self.head, 1, self.position as u32);
         encoder.copy_buffer_to_buffer(&self.buffers.logits, 0, &self.readback, 0, bytes);
         self.gpu.queue.submit([encoder.finish()]);
         let bytes = self.gpu.read(&self.readback, 0..bytes).await?;
@@ -470,10 +497,10 @@ impl Engine {
         self.write_control(Control { count, ..self.control() });
         let steps = if count == 1 { &self.passes.decode } else { &self.passes.prefill };
         let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
-        encode(&mut encoder, steps, count);
+        let dispatches = encode(&mut encoder, steps, count, self.position as u32 + count);
         self.gpu.queue.submit([encoder.finish()]);
         self.counters.tokens += u64::from(count);
-        self.counters.dispatches += steps.len() as u64;
+        self.counters.dispatches += dispatches;
         self.counters.passes += 1;
         self.counters.submits += 1;
         self.advance(tokens);
@@ -544,12 +571,11 @@ impl std::fmt::Debug for Engine {
     }
 }
 
-/// Adds one pass over `tokens` tokens.
-pub(crate) fn encode(encoder: &mut wgpu::CommandEncoder, steps: &[Step], tokens: u32) {
+/// Adds one pass over `tokens` tokens that see up to `positions` positions. Returns how many dispatches that are.
+pub(crate) fn encode(encoder: &mut wgpu::CommandEncoder, steps: &[Step], tokens: u32, positions: u32) -> u64 {
     let mut pass = encoder.begin_compute_pass(&Default::default());
-    for step in steps {
-        step.encode(&mut pass, tokens);
-    }
+    let steps = steps.iter().filter(|step| step.runs_at(positions));
+    steps.map(|step| step.encode(&mut pass, tokens, positions)).count() as u64
 }
 
 /// Cosines and sines of the rotation: [positions, rope_dim / 2, 2], computed in f64.

@@ -167,8 +167,10 @@ impl Engine {
                 // The first token comes of what was read before.
                 let (decode, head) =
                     if first + index == 0 { (&[][..], &self.head[..]) } else { (decode, head) };
-                for step in decode.iter().chain(head).chain(sample) {
-                    step.encode(&mut pass, most as u32);
+                // Each pass before this one may have sampled as many tokens as a pass can.
+                let positions = (self.len() + first + index * most + most - 1) as u32;
+                for step in decode.iter().chain(head).chain(sample).filter(|step| step.runs_at(positions)) {
+                    step.encode(&mut pass, most as u32, positions);
                     self.counters.dispatches += 1;
                 }
             }
@@ -202,7 +204,7 @@ impl Engine {
         }
         self.write_control(Control { count: 0, stopped: 0, ..control });
         let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
-        encode(&mut encoder, &self.passes.settle, 0);
+        encode(&mut encoder, &self.passes.settle, 0, 0);
         self.gpu.queue.submit([encoder.finish()]);
         self.counters.dispatches += self.passes.settle.len() as u64;
         self.counters.passes += 1;

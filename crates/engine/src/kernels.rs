@@ -31,6 +31,7 @@ pub(crate) enum Kernel {
     DeltaNet,
     AttentionPrepare,
     Attention,
+    AttentionJoin,
     Sample,
     Draft,
 }
@@ -49,6 +50,7 @@ impl Kernel {
             Kernel::DeltaNet => "delta_net",
             Kernel::AttentionPrepare => "attention_prepare",
             Kernel::Attention => "attention",
+            Kernel::AttentionJoin => "attention_join",
             Kernel::Sample => "sample",
             Kernel::Draft => "draft",
         }
@@ -65,6 +67,7 @@ impl Kernel {
             Kernel::DeltaNet => &[Read, Read, Read, Write, Write, Write, Uniform, Uniform],
             Kernel::AttentionPrepare => &[Read, Read, Read, Write, Write, Write, Uniform, Uniform],
             Kernel::Attention => &[Read, Read, Read, Read, Write, Uniform, Uniform],
+            Kernel::AttentionJoin => &[Read, Read, Write, Uniform, Uniform],
             Kernel::Sample => &[Read, Write, Write, Write, Uniform],
             Kernel::Draft => &[Read, Write, Write],
         }

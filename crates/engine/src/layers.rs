@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::kernels::Kernel;
 use crate::matrix::{Loader, Matrix};
-use crate::plan::{Finish, Groups, Planner, Product, Reads, Step, VERIFY_TOKENS};
+use crate::plan::{Finish, Groups, Planner, Product, Reads, Step, VERIFY_TOKENS, When};
 use crate::source::ByteSource;
 
 /// What a gated delta net layer remembers of the sequence. (An attention layer's keys and values are held by the
@@ -106,6 +106,8 @@ pub(crate) struct LayerBuilder<'a, 'b, S> {
     pub(crate) index: usize,
     /// Whether verify passes are wanted.
     pub(crate) drafts: bool,
+    /// Positions that a workgroup of attention takes when it has one token; `None`: all.
+    pub(crate) span: Option<u32>,
 }
 
 impl<'a, S: ByteSource> LayerBuilder<'a, '_, S> {
@@ -173,11 +175,16 @@ impl<'a, S: ByteSource> LayerBuilder<'a, '_, S> {
 
     /// A step that is the same in every pass.
     fn in_all_passes(&mut self, step: Step) {
-        self.passes.decode.push(step.clone());
+        self.passes.prefill.push(step.clone());
+        self.in_decoding_passes(step);
+    }
+
+    /// A step that is the same for one token and for a few that were drafted.
+    fn in_decoding_passes(&mut self, step: Step) {
         if self.drafts {
             self.passes.verify.push(step.clone());
         }
-        self.passes.prefill.push(step);
+        self.passes.decode.push(step);
     }
 
     /// `normed = norm(hidden)`, which decoding does inside its matrix-vector products.
@@ -286,16 +293,43 @@ impl<'a, S: ByteSource> LayerBuilder<'a, '_, S> {
         let step = self.planner.step(label, (prepare.0, &prepare.1), &operands, &shape, groups, reads)?;
         self.in_all_passes(step);
 
-        let operands = [&buffers.projections, &buffers.queries, &keys, &values, &buffers.mixed];
-        let groups = Groups::PerToken(config.heads as u32);
         let label = self.label("attention");
+        let operands = |out| [&buffers.projections, &buffers.queries, &keys, &values, out];
         let reads = Reads {
             cache_per_position: 4 * 2 * config.kv_width() as u64,
             ..Reads::numbers(2 * config.query_width())
         };
+        let heads = config.heads as u32;
         let kernel = (Kernel::Attention, &[head_dim][..]);
-        let step = self.planner.step(label, kernel, &operands, &shape, groups, reads)?;
-        self.in_all_passes(step);
+        let bound = operands(&buffers.mixed);
+        let groups = Groups::PerToken(heads);
+        let shape = |spans| [stride as u32, heads, config.kv_heads as u32, spans];
+        let whole = self.planner.step(label.clone(), kernel, &bound, &shape(1), groups, reads)?;
+        self.passes.prefill.push(whole.clone());
+        let Some(span) = self.span.filter(|span| self.context > *span as usize) else {
+            self.in_decoding_passes(whole);
+            return Ok(());
+        };
+
+        // A long sequence: spans of it side by side, then what they left put together.
+        let spans = self.context.div_ceil(span as usize);
+        let part = config.head_dim + 4;
+        let parts =
+            state_buffer(gpu, "attention's parts", VERIFY_TOKENS * config.heads * spans * part).await?;
+        let shape = shape(spans as u32);
+        let constants = [head_dim, ("SPAN", span)];
+        let kernel = (Kernel::Attention, &constants[..]);
+        let bound = operands(&parts);
+        let groups = Groups::PerTokenAndSpan(heads, span);
+        let in_spans = self.planner.step(label, kernel, &bound, &shape, groups, reads)?;
+        let label = self.label("attention, joined");
+        let bound = [&buffers.projections, &parts, &buffers.mixed];
+        let kernel = (Kernel::AttentionJoin, &constants[..]);
+        let reads = Reads::numbers(config.query_width() + config.heads * part);
+        let join = self.planner.step(label, kernel, &bound, &shape, Groups::PerToken(heads), reads)?;
+        self.in_decoding_passes(whole.when(When::UpTo(span)));
+        self.in_decoding_passes(in_spans.when(When::Beyond(span)));
+        self.in_decoding_passes(join.when(When::Beyond(span)));
         Ok(())
     }
 

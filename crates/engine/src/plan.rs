@@ -18,6 +18,16 @@ pub(crate) enum Groups {
     PerToken(u32),
     /// So many for each so many tokens.
     PerTokens(u32, u32),
+    /// So many for each token and each so many positions that the sequence has by then.
+    PerTokenAndSpan(u32, u32),
+}
+
+/// In which passes a step runs, by the most positions that a token of the pass may see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    Always,
+    UpTo(u32),
+    Beyond(u32),
 }
 
 /// Bytes that a dispatch reads for one token, each counted once: what the kernel must get from memory. (Workgroups read
@@ -67,24 +77,40 @@ pub(crate) struct Step {
     pipeline: Pipeline,
     bindings: wgpu::BindGroup,
     groups: Groups,
+    when: When,
 }
 
 impl Step {
+    /// The same in some passes only.
+    pub(crate) fn when(self, when: When) -> Self {
+        Self { when, ..self }
+    }
+
+    /// Whether it is part of a pass whose tokens see up to `positions` positions.
+    pub(crate) fn runs_at(&self, positions: u32) -> bool {
+        match self.when {
+            When::Always => true,
+            When::UpTo(most) => positions <= most,
+            When::Beyond(most) => positions > most,
+        }
+    }
+
     /// Name of the kernel.
     pub(crate) fn kernel(&self) -> &'static str {
         self.pipeline.kernel.name()
     }
 
-    /// Adds the dispatch to a pass over `tokens` tokens.
-    pub(crate) fn encode(&self, pass: &mut wgpu::ComputePass<'_>, tokens: u32) {
-        let (x, y) = match self.groups {
-            Groups::Fixed(x) => (x, 1),
-            Groups::PerToken(x) => (x, tokens),
-            Groups::PerTokens(x, tile) => (x, tokens.div_ceil(tile)),
+    /// Adds the dispatch to a pass over `tokens` tokens that see up to `positions` positions.
+    pub(crate) fn encode(&self, pass: &mut wgpu::ComputePass<'_>, tokens: u32, positions: u32) {
+        let (x, y, z) = match self.groups {
+            Groups::Fixed(x) => (x, 1, 1),
+            Groups::PerToken(x) => (x, tokens, 1),
+            Groups::PerTokens(x, tile) => (x, tokens.div_ceil(tile), 1),
+            Groups::PerTokenAndSpan(x, span) => (x, tokens, positions.div_ceil(span)),
         };
         pass.set_pipeline(&self.pipeline.pipeline);
         pass.set_bind_group(0, &self.bindings, &[]);
-        pass.dispatch_workgroups(x, y, 1);
+        pass.dispatch_workgroups(x, y, z);
     }
 }
 
@@ -121,6 +147,11 @@ impl Tuning {
             Tuning::Auto => Tuning::Hardware,
             chosen => chosen,
         }
+    }
+
+    /// The default of [`LoadOptions::span`](crate::LoadOptions::span).
+    pub(crate) fn attention_span(self) -> Option<u32> {
+        (self != Tuning::Software).then_some(512)
     }
 
     /// Drafted tokens that a verify pass must find right, on average, to be worth more than a plain pass: it reads the
@@ -196,7 +227,7 @@ impl Planner<'_> {
             resources.push(self.buffers.control.as_entire_binding());
         }
         let bindings = pipeline.bind(self.gpu, &resources);
-        Ok(Step { label, reads, pipeline, bindings, groups })
+        Ok(Step { label, reads, pipeline, bindings, groups, when: When::Always })
     }
 
     /// The steps of `x · matrixᵀ` for up to `tokens` tokens, 1 or [`VERIFY_TOKENS`]: one for each tile.
@@ -304,7 +335,8 @@ impl Planner<'_> {
         let pipeline = self.pipelines.get(kernel, None, constants)?;
         let resources: Vec<_> = operands.iter().map(|buffer| buffer.as_entire_binding()).collect();
         let bindings = pipeline.bind(self.gpu, &resources);
-        Ok(Step { label: label.to_owned(), reads, pipeline, bindings, groups: Groups::Fixed(1) })
+        let (label, groups) = (label.to_owned(), Groups::Fixed(1));
+        Ok(Step { label, reads, pipeline, bindings, groups, when: When::Always })
     }
 
     fn over_tiles(
@@ -337,7 +369,7 @@ impl Planner<'_> {
         resources.push(self.buffers.control.as_entire_binding());
         let bindings = pipeline.bind(self.gpu, &resources);
         let reads = Reads { weights: tile.bytes(), ..Reads::default() };
-        Ok(Step { label, reads, pipeline, bindings, groups })
+        Ok(Step { label, reads, pipeline, bindings, groups, when: When::Always })
     }
 
     fn uniform(&self, words: &[u32]) -> wgpu::Buffer {
@@ -463,7 +495,7 @@ mod tests {
             let control = Control { count: inputs.len() as u32, ..Control::default() };
             gpu.queue.write_buffer(&buffers.control, 0, bytemuck::bytes_of(&control));
             let mut encoder = gpu.device.create_command_encoder(&Default::default());
-            encode(&mut encoder, &steps, inputs.len() as u32);
+            encode(&mut encoder, &steps, inputs.len() as u32, 1);
             let bytes = (4 * inputs.len() * results) as u64;
             encoder.copy_buffer_to_buffer(&y, 0, &readback, 0, bytes);
             gpu.queue.submit([encoder.finish()]);

@@ -134,7 +134,7 @@ async fn run(gpu: &Gpu, steps: &[Step], buffers: &Activations) -> Result<Found> 
     let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
     let readback = gpu.buffer("self-test", 4 * total as u64, usage);
     let mut encoder = gpu.device.create_command_encoder(&Default::default());
-    encode(&mut encoder, steps, IDS.len() as u32);
+    encode(&mut encoder, steps, IDS.len() as u32, IDS.len() as u32);
     let mut offset = 0;
     for (buffer, length) in parts {
         let bytes = 4 * length as u64;
