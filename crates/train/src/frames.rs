@@ -32,6 +32,9 @@ pub const COUNT: Frames = Frames(
         "[Overall|All in all|Altogether|At the moment], how many {E}{W} [are there|do we have|can be found|{r1}]?",
         "The {E}{W}: how many [are there|are they|do we have]?",
         "{E}{W}, how many?",
+        "[Say|State|{r1}] how many {E}{W} [exist|we have|are kept].",
+        "Of {E}{W}, how many [exist|do we have|are kept]?",
+        "The [size|extent] of the set of {E}{W}",
     ],
     &[
         "In total, how many {E}{W} does the database hold?",
@@ -68,6 +71,10 @@ pub const LIST: Frames = Frames(
         "[Inspect|Check|Consult|Review|{r1}] the {cs} of the {E}{W}.",
         "With regard to the {E}{W}, [give|state] the {cs}.",
         "{cs}, [for|of] [all|the] {E}{W}.",
+        "Which {cs} [have|show] the {E}{W}?",
+        "Each {e}{W} with its {cs}",
+        "[Say|State|{r1}] what {cs} the {E}{W} have.",
+        "{E}{W}, each with {cs}",
     ],
     &[
         "Please look up the {cs} of the {E}{W}.",
@@ -96,6 +103,8 @@ pub const WHICH: Frames = Frames(
         "Which {E}{W} [exist|can be found|turn up|do we know|are known|{r1}]?",
         "The {E}{W}, [which are they|what are they|please]?",
         "[Say|State|Let me know] which {E}{W} [exist|we have].",
+        "[From|Among] all {E}, the ones{W}",
+        "[Say|State|{r1}] which {E}{W} [there are|exist|we have].",
     ],
     &["Please name the {E}{W}.", "Could you look up the {E}{W}?", "Tell me which {E} there are{W}."],
 );
@@ -153,6 +162,8 @@ pub const DISTINCT: Frames = Frames(
         "What sorts of {c} do the {E} [show|have|come in|{r1}]{W}?",
         "[Enumerate|Mention|{r1}] the {cp} [that occur|occurring|used] among {E}{W}, [each once|without doubles|no repeats].",
         "[All|The] [different|distinct|separate] {cp} [occurring|present|used] [with|for] the {E}{W}",
+        "The {E}{W} [show|have|come with] which [different|distinct] {cp}?",
+        "[Say|State|{r1}] which [different |distinct |]{cp} [exist|occur] among the {E}{W}.",
     ],
     &["Name every different {c} found among the {E}{W}.", "What distinct {cp} can be seen in the {E}{W}?"],
 );
@@ -169,6 +180,8 @@ pub const COUNT_DISTINCT: Frames = Frames(
         "[Find|Show|Give] the number of [different|distinct|unique] {cp} among [the |]{E}{W}.",
         "[Across|Over|Among] the {E}{W}, how many [different|distinct|unique] {cp} [are there|exist|do we see|{r1}]?",
         "[Tally|Determine|Establish|{r1}] [how many|the number of] [different|distinct|unique] {cp} there are among the {E}{W}.",
+        "[Say|State|{r1}] how many [different|distinct] {cp} the {E}{W} have.",
+        "The {E}{W}: how many [different|distinct|unique] {cp}?",
     ],
     &["The {E}{W} have how many distinct {cp}?", "Work out the number of different {cp} of the {E}{W}."],
 );
@@ -192,6 +205,9 @@ pub const AGGREGATE: Frames = Frames(
         "What {w} {c} do the {E} [have|attain|show|{r1}]{W}?",
         "The {E}{W}: {w} {c}?",
         "How [much|large|high] is the {w} {c} of the {E}{W}?",
+        "[From|Within] the {E}{W}, [take|give|{r1}] the {w} {c}.",
+        "The {E}{W} have what {w} {c}?",
+        "{w} {c}, [over|for] all {E}{W}",
     ],
     &[
         "Work out the {w} {c} of the {E}{W}.",
@@ -238,6 +254,9 @@ pub const TOP: Frames = Frames(
         "{oc} for the {e}{W} of {hi} {c}",
         "[Identify|Establish|{r1}] the {oc} of [that|the] {e}{W} [with|of|showing] the {hi} {c}.",
         "The {hi} {c} [belongs to|is that of] a {e}{W} of which {oc}?",
+        "The {e}{W} with the {hi} {c} has what {oc}?",
+        "[Say|State|{r1}] what {oc} the {e}{W} with the {hi} {c} has.",
+        "Going by {c}, what is the {oc} of the {e}{W} with the {hi}?",
     ],
     &[
         "Take the {e}{W} with the {hi} {c}: what is its {oc}?",
@@ -261,6 +280,9 @@ pub const TOP_WHICH: Frames = Frames(
         "Which {e}{W} [shows|attains|got|gets|{r1}] the {hi} {c}?",
         "Among the {E}{W}, [who|which] has the {hi} {c}?",
         "The {hi} {c} [belongs to|is found with|is that of] which {e}{W}?",
+        "[Say|State|{r1}] which {e}{W} has the {hi} {c}.",
+        "Going by {c}, which {e}{W} has the {hi}?",
+        "The {e}{W} with the {hi} {c}, [who|which] is it?",
     ],
     &["Of all {E}{W}, which one has the {hi} {c}?", "Tell me the {e}{W} that has the {hi} {c}."],
 );
@@ -292,6 +314,10 @@ pub const TOP_N: Frames = Frames(
         "[Identify|Pick|Choose|{r1}] the {n} {E}{W} [with|showing|of] the {hi} {c}.",
         "The {n} {E}{W} with the {hi} {c}, [please|which are they]?",
         "Which {n} {E}{W} [show|attain|got|{r1}] the {hi} {c}?",
+        "[From|Among] the {E}{W}, [which|the] {n} with the {hi} {c}?",
+        "Going by {c}, which {n} {E}{W} have the {hi}?",
+        "[Say|State|{r1}] which {n} {E}{W} have the {hi} {c}.",
+        "The {hi} {c}: which {n} {E}{W} have it?",
     ],
     &["Name the {n} {E}{W} having the {hi} {c}.", "Of the {E}{W}, which {n} have the {hi} {c}?"],
 );
@@ -317,6 +343,12 @@ pub const GROUP_COUNT: Frames = Frames(
         "How are the {E}{W} [spread|distributed|divided] [over|across|among] the {cp}?",
         "How many {E}{W} [fall under|go into|come under|belong to|{r1}] [each|every] {c}?",
         "{c} and number of {E}{W}",
+        "[Per|According to|Going by|Depending on] {c}, how many {E}{W} [exist|do we have|can be found|{r1}]?",
+        "[Divide|Separate|Sort|{r1}] the {E}{W} [into|along] {cp} and count [them|each].",
+        "{c} by {c}, the number of {E}{W}",
+        "[Say|State|{r1}] how many {E}{W} [fall into|belong to|are in|have] [each|every] {c}.",
+        "[What|Which] {cp} do the {E}{W} have, and how many of each?",
+        "[Per|For every] {c}: the number of {E}{W}",
     ],
     &[
         "By {c}, how many {E}{W} are there?",
@@ -339,6 +371,10 @@ pub const GROUP_AGGREGATE: Frames = Frames(
         "[In|Within|For] [each|every] {c}, what is the {w} {x} of the {E}{W}?",
         "[State|Establish|{r1}] the {w} {x} of the {E}{W} [within each|for every|per] {c}.",
         "{w} {x} of {E}{W}, [by|per] {c}",
+        "[Per|According to|Going by|Depending on] {c}, [what is |give |]the {w} {x} of the {E}{W}.",
+        "[Say|State|{r1}] for each {c} the {w} {x} of the {E}{W}.",
+        "The {E}{W} [have|show] what {w} {x} in each {c}?",
+        "{c} and {w} {x} of the {E}{W}",
     ],
     &["By {c}, what is the {w} {x} of the {E}{W}?", "Work out the {w} {x} of the {E}{W} in each {c}."],
 );
@@ -356,6 +392,9 @@ pub const GROUP_TOP: Frames = Frames(
         "Which {c} [covers|includes|accounts for|{r1}] the {m} {E}{W}?",
         "[Identify|Point out|{r1}] the {c} with the {m} {E}{W}.",
         "The {m} {E}{W} are [in|of|under] which {c}?",
+        "[Say|State|{r1}] which {c} has the {m} {E}{W}.",
+        "Going by {c}, where are the {m} {E}{W}?",
+        "The {c} [with|holding|having] the {m} {E}{W}, which is it?",
     ],
     &["Tell me the {c} that has the {m} {E}{W}.", "Of every {c}, which one counts the {m} {E}{W}?"],
 );
@@ -384,6 +423,8 @@ pub const GROUP_BEST: Frames = Frames(
         "[Identify|Point out|{r1}] the {c} [with|showing] the {hi} {w} {x} [of|for|among] {E}{W}.",
         "For which {c} is the {w} {x} of the {E}{W} the {hi}?",
         "In which {c} do {E}{W} [have|show|attain] the {hi} {w} {x}?",
+        "[Say|State|{r1}] which {c} has the {hi} {w} {x} of {E}{W}.",
+        "Going by {c}, where is the {w} {x} of the {E}{W} the {hi}?",
     ],
     &["Tell me the {c} whose {E}{W} have the {hi} {w} {x}."],
 );
@@ -399,6 +440,9 @@ pub const HAVING: Frames = Frames(
         "[Identify|{r1}] the {cp} [covering|holding|showing] {op} {n} {E}{W}.",
         "Which {cp} [cover|include|come with|{r1}] {op} {n} {E}{W}?",
         "In which {cp} are there {op} {n} {E}{W}?",
+        "[Every|Each] {c} [with|having|holding] {op} {n} {E}{W}",
+        "[Say|State|{r1}] which {cp} [have|hold|include] {op} {n} {E}{W}.",
+        "Going by {c}, where are there {op} {n} {E}{W}?",
     ],
     &["Tell me every {c} that has {op} {n} {E}{W}.", "Name the {cp} counting {op} {n} {E}{W}."],
 );
@@ -412,6 +456,8 @@ pub const HAVING_AGGREGATE: Frames = Frames(
         "For which {cp} is the {w} {x} of [the |]{E} {op} {n}?",
         "[Identify|{r1}] the {cp} [with|showing] a {w} {x} of {E} {op} {n}.",
         "In which {cp} do the {E} [attain|show|have] a {w} {x} {op} {n}?",
+        "[Say|State|{r1}] which {cp} have a {w} {x} of {E} {op} {n}.",
+        "Every {c} with a {w} {x} of its {E} {op} {n}",
     ],
     &["Name each {c} whose {E} have a {w} {x} {op} {n}."],
 );
@@ -428,6 +474,8 @@ pub const ABOVE: Frames = Frames(
         "Which {E}{W} [show|attain|{r1}] a {c} {above} [the |]average?",
         "[Identify|{r1}] the {E}{W} with a {c} {above} the [mean|average].",
         "The {E}{W} with a {c} {above} [the |]average, which are they?",
+        "[Say|State|{r1}] which {E}{W} have a {c} {above} average.",
+        "[From|Among] the {E}{W}, those with a {c} {above} [the |]average",
     ],
     &[
         "Tell me which {E}{W} have a {c} {above} the average one.",
@@ -459,6 +507,8 @@ pub const PERCENT: Frames = Frames(
         "[Establish|State|{r1}] the percentage of {E}{W}.",
         "[In percent|As a percentage], how many {E} {is}?",
         "What [proportion|part|fraction] of the {E} {is}?",
+        "[Say|State|{r1}] [what|which] percentage of {E} {is}.",
+        "The {E}: [what|which] percentage {is}?",
     ],
     &["Work out the percentage of {E}{W}."],
 );
@@ -483,6 +533,9 @@ pub const LOOKUP: Frames = Frames(
         "What about the {cs} of the {e} {v}?",
         "the {e} {v}: {cs}",
         "As to the {e} {v}, [give|state|{r1}] the {cs}.",
+        "The {e} {v}, what is its {cs}?",
+        "[Say|State|{r1}] what {cs} the {e} {v} has.",
+        "Of the {e} {v}, [give|name] the {cs}.",
     ],
     &[
         "Look up the {cs} of the {e} {v}.",
@@ -525,6 +578,9 @@ pub const PAIRS: Frames = Frames(
         "[Put|Set|Place|{r1}] the {oc} of [each|every] {b} [beside|with|against] the {ac} of its {a}.",
         "[Each|Every] {b} {oc} with its {a} {ac}, [please|in one list].",
         "{oc} of the {B} and {ac} of the {a} of each",
+        "Every {b} with its {oc} and the {ac} of its {a}",
+        "The {B}: {oc}, and {ac} of the {a}",
+        "[Say|State|{r1}] the {oc} of every {b} and what {ac} its {a} has.",
     ],
     &[
         "Write down every {b} {oc} next to the {ac} of its {a}.",
@@ -545,6 +601,9 @@ pub const PARENT_OF: Frames = Frames(
         "[Identify|Read|{r1}] the {ac} of the {a} [of|for] the {b} {v}.",
         "The {b} {v} [belongs to|is under] which {a}? [State|Give] the {ac}.",
         "About the {b} {v}: what {ac} has its {a}?",
+        "What {ac} does the {a} of the {b} {v} have?",
+        "[Say|State|{r1}] the {ac} of the {a} that the {b} {v} [has|falls under|is with].",
+        "The {a} of the {b} {v} has [what|which] {ac}?",
     ],
     &["Look up the {ac} of the {a} connected to the {b} {v}.", "The {b} {v} goes with a {a} of what {ac}?"],
 );
@@ -565,6 +624,11 @@ pub const CHILDREN: Frames = Frames(
         "[Tally|Number|{r1}] the {B} [per|by|for each] {a}.",
         "How many {B} [belong to|fall under|{r1}] each {a}?",
         "{a} and number of {B}",
+        "[Per|According to|Going by|Depending on] {a}, how many {B} [exist|do we have|can be found|{r1}]?",
+        "[Say|State|{r1}] how many {B} [belong to|come with|fall under] [each|every] {a}.",
+        "The {A} and how many {B} [each has|they have]",
+        "Every {a} with the number of its {B}",
+        "{a} by {a}, the number of {B}",
     ],
     &["By {a}, how many {B} are there?", "Work out how many {B} go with each {a}."],
 );
@@ -583,6 +647,9 @@ pub const CHILDREN_TOP: Frames = Frames(
         "Which {a} [owns|covers|gets|shows|includes|{r1}] the {m} {B}?",
         "Among the {A}, [who|which] has the {m} {B}?",
         "The {m} {B} [belong to|are with] which {a}?",
+        "[Say|State|{r1}] which {a} has the {m} {B}.",
+        "The {a} [with|having|owning] the {m} {B}, [who|which] is it?",
+        "Going by {B}, which {a} has the {m}?",
     ],
     &["Tell me the {a} that has the {m} {B}.", "Of all {A}, which one has the {m} {B}?"],
 );
@@ -597,6 +664,9 @@ pub const CHILDREN_HAVING: Frames = Frames(
         "[Find|Show|Name] [the |all |]{A} [with|that have] {op} {n} {B}.",
         "Which {A} [own|get|cover|include|come with|{r1}] {op} {n} {B}?",
         "[Identify|{r1}] [the |all |]{A} [with|holding] {op} {n} {B}.",
+        "[Every|Each] {a} [with|having|holding] {op} {n} {B}",
+        "[Say|State|{r1}] which {A} have {op} {n} {B}.",
+        "[From|Among] the {A}, those with {op} {n} {B}",
     ],
     &["Tell me which {A} have {op} {n} {B}.", "Name the {A} counting {op} {n} {B}."],
 );
@@ -613,6 +683,9 @@ pub const NONE: Frames = Frames(
         "Which {A} [got|show|come with|own|{r1}] no {B}?",
         "[Identify|{r1}] [the |all |]{A} [lacking|missing|without] {B}.",
         "For which {A} [do we know|do we have|exist] no {B}?",
+        "[Say|State|{r1}] which {A} have no {B}.",
+        "[From|Among] the {A}, those without {B}",
+        "The {A} that no {B} [belong to|point to]",
     ],
     &["Tell me which {A} are without {B}.", "Name the {A} for which there are no {B}."],
 );
@@ -626,6 +699,8 @@ pub const COUNT_NONE: Frames = Frames(
         "What is the number of {A} without {B}?",
         "How many {A} [got|show|own|{r1}] no {B}?",
         "[Tally|{r1}] the {A} lacking {B}.",
+        "[Say|State|{r1}] how many {A} have no {B}.",
+        "[From|Among] the {A}, how many have no {B}?",
     ],
     &["Work out how many {A} are without {B}."],
 );
@@ -639,6 +714,8 @@ pub const SOME: Frames = Frames(
         "[Find|Show|Name] [the |all |]{A} that have [a|at least one|any] {b}{W}.",
         "Which {A} [got|show|own|{r1}] [at least one|a|any] {b}{W}?",
         "[Identify|{r1}] the {A} with [at least one|a] {b}{W}.",
+        "[Say|State|{r1}] which {A} have [at least one|a|any] {b}{W}.",
+        "[From|Among] the {A}, those with [at least one|a|any] {b}{W}",
     ],
     &["Tell me which {A} have at least one {b}{W}.", "Name the {A} for which there is a {b}{W}."],
 );
@@ -653,6 +730,10 @@ pub const CHILDREN_AGGREGATE: Frames = Frames(
         "[Find|Show|Compute] the {w} {x} of the {B} [per|for each|by] {a}.",
         "[In|For|Under] [each|every] {a}, what is the {w} {x} of the {B}?",
         "[State|Establish|{r1}] the {w} {x} of the {B} [within each|per|for each] {a}.",
+        "[Per|According to|Going by] {a}, [give |]the {w} {x} of the {B}.",
+        "For the {B} of each {a}, what is the {w} {x}?",
+        "The {A} and the {w} {x} of their {B}",
+        "[Say|State|{r1}] the {w} {x} of the {B} of [each|every] {a}.",
     ],
     &["By {a}, what is the {w} {x} of the {B}?"],
 );
@@ -666,6 +747,9 @@ pub const CHILDREN_BEST: Frames = Frames(
         "Which {a}'s {B} have the {hi} {w} {x}?",
         "[Identify|Point out|{r1}] the {a} whose {B} [have|show|attain] the {hi} {w} {x}.",
         "For which {a} is the {w} {x} of the {B} the {hi}?",
+        "[Say|State|{r1}] whose {B} have the {hi} {w} {x} among the {A}.",
+        "[From|Among] the {A}, whose {B} have the {hi} {w} {x}?",
+        "Going by {a}, where is the {w} {x} of the {B} the {hi}?",
     ],
     &["Tell me the {a} whose {B} have the {hi} {w} {x}."],
 );
@@ -680,6 +764,9 @@ pub const PARENT_TOP: Frames = Frames(
         "{a} of the {b} with the {hi} {c}",
         "[Identify|{r1}] the {ac} of the {a} [owning|of|behind] the {b} with the {hi} {c}.",
         "The {b} with the {hi} {c} [belongs to|is under] which {a}?",
+        "[Say|State|{r1}] which {a} the {b} with the {hi} {c} [has|falls under|is with].",
+        "The {a} of the {b} with the {hi} {c}, which is it?",
+        "What {ac} does the {a} of the {b} with the {hi} {c} have?",
     ],
     &["Tell me the {a} that goes with the {b} with the {hi} {c}."],
 );
@@ -695,6 +782,8 @@ pub const BOTH: Frames = Frames(
         "Show every {a} {oc} together with the {b} {ac}.",
         "[Put|Set|Place|{r1}] the {oc} of [each|every] {a} [beside|with|against] the {ac} of its {B}.",
         "{a} {oc} and {b} {ac}, all pairs",
+        "The {A} and their {B}: {oc} and {ac}",
+        "[Say|State|{r1}] the {oc} of every {a} and the {ac} of each of its {B}.",
     ],
     &["Write down every {a} {oc} next to the {ac} of its {B}."],
 );

@@ -86,24 +86,33 @@ pub fn episode(world: &World, q: &Question, rng: &mut Rng) -> Result<Vec<Piece>>
     let wander = rng.chance(0.025);
 
     let names: Vec<&str> = q.tables.iter().map(|(_, t)| world.tables[*t].name.as_str()).collect();
-    if rng.chance(0.02) {
+    // A table the question does not name: its name in the list may say what it joins. Else it is looked for when the tables
+    // that are named turn out to have no link.
+    let hidden = q.tables.iter().position(|(n, _)| n == BETWEEN);
+    let found_later = hidden.filter(|h| !joins_by_name(names[*h], &names[..*h]));
+    // Describe, look for the link, look up, run, submit; a mistake takes a turn more.
+    let needed = 3 + u32::from(found_later.is_some()) + u32::from(!q.lookups.is_empty());
+    if rng.chance(0.02) && e.machine.left() > needed {
         // A table name as the question has it, which is no table.
         let said = q.tables[0].0.replace(' ', "_") + "_x";
         let call = ("describe_table", vec![("table_name", said.as_str())]);
         e.turn(&format!("{} = {said}", q.tables[0].0), &[call], Source::Mistake)?;
     }
-    // A table the question does not name: its name in the list may say what it joins, else declared keys lead to it.
-    let hidden = q.tables.iter().position(|(n, _)| n == BETWEEN);
-    let by_path = world.declared && hidden.is_some_and(|h| !joins_by_name(names[h], &names[..h]));
-    let shown = |i: &usize| !(by_path && hidden == Some(*i));
+    let shown = |i: &usize| found_later != Some(*i);
     let plan: Vec<String> =
         (0..names.len()).filter(shown).map(|i| format!("{} = {}", q.tables[i].0, names[i])).collect();
-    let mut calls: Vec<Call<'_>> =
+    let calls: Vec<Call<'_>> =
         (0..names.len()).filter(shown).map(|i| ("describe_table", vec![("table_name", names[i])])).collect();
-    if by_path {
-        calls.push(("join_path", vec![("table_a", names[0]), ("table_b", names[1])]));
-    }
     e.turn(&plan.join(", "), &calls, Source::Assistant)?;
+    if let Some(h) = found_later {
+        if world.declared {
+            let ends = vec![("table_a", names[0]), ("table_b", names[1])];
+            e.turn("No link.", &[("join_path", ends)], Source::Assistant)?;
+        } else {
+            let call = ("describe_table", vec![("table_name", names[h])]);
+            e.turn(&format!("No link. {BETWEEN} = {}", names[h]), &[call], Source::Assistant)?;
+        }
+    }
 
     let mut columns: Vec<String> =
         q.links.iter().map(|(said, column)| format!("{said} = {column}")).collect();
@@ -112,7 +121,7 @@ pub fn episode(world: &World, q: &Question, rng: &mut Rng) -> Result<Vec<Piece>>
     }
     let mut think = columns.join(", ");
     if !q.lookups.is_empty() {
-        if rng.chance(0.03) && q.lookups.iter().all(|l| l.spoken != l.literal) {
+        if rng.chance(0.03) && e.machine.left() > 3 && q.lookups.iter().all(|l| l.spoken != l.literal) {
             // The words of the question as they are: an empty result, then the look-up.
             let wrong = q.lookups.iter().fold(q.sql.clone(), |sql, l| {
                 sql.replace(&crate::text::literal(&l.literal), &crate::text::literal(&l.spoken))

@@ -318,6 +318,9 @@ impl<'a> Builder<'a> {
         let layout = Layout::draw(rng, declared, self.split);
         let mut connection =
             Connection::open_in_memory().map_err(|source| Error::Sqlite { sql: "open".into(), source })?;
+        // Tables are filled in any order. (The bundled SQLite enforces keys by default.)
+        let sql = "PRAGMA foreign_keys = OFF";
+        connection.execute_batch(sql).map_err(|source| Error::Sqlite { sql: sql.into(), source })?;
         let mut ddl = Vec::new();
         for &i in &order {
             let sql = layout.write(rng, &tables, i);
@@ -904,6 +907,28 @@ mod tests {
             for word in phrase.split(' ') {
                 assert!(!lexicon.test_words.contains(word), "{word}");
             }
+        }
+    }
+
+    #[test]
+    fn keys_are_declared_in_most_databases_of_several_tables() {
+        let lexicon = Lexicon::load().unwrap();
+        for split in [Split::Train, Split::Test] {
+            let (mut linked, mut declared, mut several) = (0, 0, 0);
+            for seed in 0..300 {
+                let mut rng = Rng::new(seed);
+                let builder = Builder::new(&lexicon, split, &mut rng);
+                // Some draws have two columns of one name and are refused: few.
+                let Ok(Some(world)) = builder.build(&mut rng) else { continue };
+                several += usize::from(world.shape != Shape::Single(0));
+                let links = |t: &Table| t.columns.iter().any(|c| matches!(c.kind, ColumnKind::Link(..)));
+                if world.tables.iter().any(links) {
+                    linked += 1;
+                    declared += usize::from(world.ddl.iter().any(|sql| sql.contains("REFERENCES")));
+                }
+            }
+            assert!(declared * 100 > linked * 60 && declared * 100 < linked * 85, "{declared} of {linked}");
+            assert!(several > 100, "{several} of 300");
         }
     }
 }
