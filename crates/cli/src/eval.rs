@@ -1,7 +1,6 @@
 //! `eval`, `compare`, `report` and `score`: the evaluation library at the command line.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
@@ -12,7 +11,7 @@ use glowworm_eval::remote::{Client, Counting, Endpoint, RemoteModel};
 use glowworm_eval::scripted::{Script, Scripted};
 use glowworm_eval::sets::{Format, QuestionSet, Selection, read};
 use glowworm_eval::{
-    Databases, Evaluation, Metric, Player, Progress, Run, RunConfig, SharedDecoder, TableMode, compare,
+    Databases, Evaluation, Metric, Player, Progress, Run, RunConfig, SharedDecoder, Stop, TableMode, compare,
     markdown, report,
 };
 use glowworm_gguf::Metadata;
@@ -333,10 +332,10 @@ impl Job {
             }
             opening.notices(self.config.schema).iter().for_each(|text| notice(text));
         }
-        let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
+        let stop: &'static Stop = Box::leak(Box::default());
         // Pressed again, Ctrl-C ends the program at once.
         let _ = ctrlc::set_handler(|| {
-            if stop.swap(true, Ordering::SeqCst) {
+            if stop.request() {
                 std::process::exit(130);
             }
         });
@@ -361,7 +360,7 @@ impl Job {
         } else {
             print(&markdown::runs(&[Run::read(&self.out)?]))?;
         }
-        if stop.load(Ordering::SeqCst) {
+        if stop.requested() {
             return Err(Error::Stopped);
         }
         Ok(())

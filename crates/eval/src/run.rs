@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,7 @@ use crate::question::Question;
 use crate::random::Random;
 use crate::score::Scorer;
 use crate::sets::QuestionSet;
+use crate::stop::Stop;
 use crate::store::{EpisodeRecord, RunConfig, Writer};
 use crate::summary::Summary;
 use crate::tables::Stage;
@@ -42,7 +43,7 @@ pub struct Evaluation<'a> {
     /// What the tools show.
     pub tools: ToolOptions,
     /// Ends the run when it is set: episodes under way are dropped, and the folder can be gone on with.
-    pub stop: &'a AtomicBool,
+    pub stop: &'a Stop,
 }
 
 /// How far a run is.
@@ -156,9 +157,11 @@ impl Board<'_> {
     fn work<P: Player>(&self, mut player: P) {
         let config = &self.evaluation.config;
         let time = Duration::from_secs(config.time_limit);
-        let mut scorer = Scorer::new(self.evaluation.databases, &config.metrics).with_time(time);
+        let mut scorer = Scorer::new(self.evaluation.databases, &config.metrics)
+            .with_time(time)
+            .ended_by(self.evaluation.stop);
         let mut stage: Option<(String, Stage)> = None;
-        while !self.evaluation.stop.load(Ordering::SeqCst) && self.lock().failure.is_none() {
+        while !self.evaluation.stop.requested() && self.lock().failure.is_none() {
             let Some((question, sample)) = self.tasks.get(self.next.fetch_add(1, Ordering::SeqCst)) else {
                 return;
             };
@@ -194,6 +197,7 @@ impl Board<'_> {
         let Some((_, stage)) = stage else { return Ok(None) };
         let problem = |problem: String| Error::Episode { question: question.id.clone(), problem };
         let database = stage.open(&question.db_id)?;
+        let _watched = evaluation.stop.watch(database.cancel_handle());
         let tools = Tools::with_options(database, evaluation.tools.clone())
             .map_err(|error| problem(error.to_string()))?;
         let schema = (config.schema == SchemaMode::Shown).then(|| schema_text(tools.catalog()));
@@ -213,7 +217,8 @@ impl Board<'_> {
         player.assign(Assignment { question, sample, seed });
         let mut host = DatabaseTools::new(tools);
         let begun = Instant::now();
-        let trace = block_on(glowworm_session::run(episode, player, &mut host, &mut Stop(evaluation.stop)))
+        let mut ending = Ending(evaluation.stop);
+        let trace = block_on(glowworm_session::run(episode, player, &mut host, &mut ending))
             .map_err(|error| problem(error.to_string()))?;
         let wall_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         let outcome = trace.outcome.as_ref();
@@ -224,6 +229,10 @@ impl Board<'_> {
         // After an error the query is only what was tried last.
         let sql = outcome.and_then(|outcome| outcome.sql.clone()).filter(|_| ended_by != EndedBy::Error);
         let judgement = scorer.judge(question, sql.as_deref())?;
+        if evaluation.stop.requested() {
+            // Its queries may have been interrupted: that says nothing of the answer.
+            return Ok(None);
+        }
         let record = EpisodeRecord {
             id: question.id.clone(),
             sample,
@@ -275,13 +284,13 @@ impl Board<'_> {
     }
 }
 
-/// Stops an episode when the run is to be stopped.
-struct Stop<'a>(&'a AtomicBool);
+/// Ends an episode when the run is to end.
+struct Ending<'a>(&'a Stop);
 
-impl Observer for Stop<'_> {
+impl Observer for Ending<'_> {
     fn event(&mut self, _event: Event<'_>) {}
 
     fn cancelled(&mut self) -> bool {
-        self.0.load(Ordering::SeqCst)
+        self.0.requested()
     }
 }

@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::metric::{Comparing, Metric, fingerprint};
 use crate::question::{Gold, Question, Table};
 use crate::sql::{tail, with_ties_broken};
+use crate::stop::Stop;
 
 /// What a query may cost while it is scored. A result past the limits counts as one that could not be had.
 const ROWS: usize = 2_000_000;
@@ -58,6 +59,7 @@ pub struct Scorer<'d> {
     databases: &'d Databases,
     metrics: Vec<Metric>,
     time: Duration,
+    stop: Option<&'d Stop>,
     open: Option<(String, NativeDatabase)>,
     golds: Option<(String, Vec<Run>)>,
     state: GoldState,
@@ -78,6 +80,7 @@ impl<'d> Scorer<'d> {
             databases,
             metrics: metrics.to_vec(),
             time: TIME_LIMIT,
+            stop: None,
             open: None,
             golds: None,
             state: GoldState::Sound,
@@ -87,6 +90,12 @@ impl<'d> Scorer<'d> {
     /// Another time limit; [`TIME_LIMIT`] is what published figures have.
     pub fn with_time(mut self, time: Duration) -> Self {
         self.time = time;
+        self
+    }
+
+    /// Its queries are interrupted when `stop` is requested.
+    pub(crate) fn ended_by(mut self, stop: &'d Stop) -> Self {
+        self.stop = Some(stop);
         self
     }
 
@@ -162,14 +171,16 @@ impl<'d> Scorer<'d> {
         let own = self.databases.path(&question.db_id)?;
         for other in self.databases.suite(&question.db_id)?.into_iter().filter(|path| *path != own) {
             let mut database = open(&question.db_id, &other)?;
-            let Ok(predicted) = execute(&mut database, &query, self.time) else { return Ok(false) };
+            let Ok(predicted) = execute(&mut database, &query, self.time, self.stop) else {
+                return Ok(false);
+            };
             right.retain(|index| {
                 let Some(Gold::Sql(sql)) = question.golds.get(*index) else { return false };
                 let sql = metric.query(sql);
                 let comparing =
                     Comparing { gold_sql: Some(&sql), gold: *index, comparison: &question.comparison };
                 // A gold that fails in a further database says nothing about the prediction.
-                execute(&mut database, &sql, self.time)
+                execute(&mut database, &sql, self.time, self.stop)
                     .map_or(true, |gold| metric.equal(&gold, &predicted, comparing))
             });
         }
@@ -204,7 +215,7 @@ impl<'d> Scorer<'d> {
 
     fn run(&mut self, sql: &str) -> Result<Table, String> {
         match &mut self.open {
-            Some((_, database)) => execute(database, sql, self.time),
+            Some((_, database)) => execute(database, sql, self.time, self.stop),
             None => Err("no database is open".to_owned()),
         }
     }
@@ -255,7 +266,13 @@ impl<'d> Scorer<'d> {
 }
 
 /// Runs one query.
-fn execute(database: &mut NativeDatabase, sql: &str, time: Duration) -> Result<Table, String> {
+fn execute(
+    database: &mut NativeDatabase,
+    sql: &str,
+    time: Duration,
+    stop: Option<&Stop>,
+) -> Result<Table, String> {
+    let _watched = stop.map(|stop| stop.watch(database.cancel_handle()));
     let statement = Statement::check(sql).map_err(|refusal| refusal.to_string())?;
     let limits = Limits { rows: ROWS, bytes: BYTES, time };
     let rows = database.run(&statement, &limits).map_err(|error| error.to_string())?;

@@ -1,11 +1,11 @@
 //! Scripted players, whose scores are known, and runs that are stopped and gone on with.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use glowworm_agent::SchemaMode;
 use glowworm_database::ToolOptions;
 use glowworm_eval::scripted::{Script, Scripted};
-use glowworm_eval::{Error, Evaluation, Metric, Run, RunConfig, Summary, TableMode, compare, run};
+use glowworm_eval::{Error, Evaluation, Metric, Run, RunConfig, Stop, Summary, TableMode, compare, run};
 use glowworm_session::LanguageModel;
 
 use crate::support::{config, opening, play, small_set};
@@ -128,7 +128,7 @@ fn a_stopped_run_goes_on_and_ends_the_same() {
     let whole = play(&set, &databases, config.clone(), Script::Oracle, &folder.path().join("whole"));
 
     let path = folder.path().join("stopped");
-    let stop = AtomicBool::new(false);
+    let stop = Stop::default();
     let evaluation = Evaluation {
         set: &set,
         databases: &databases,
@@ -137,7 +137,11 @@ fn a_stopped_run_goes_on_and_ends_the_same() {
         tools: ToolOptions::default(),
         stop: &stop,
     };
-    let watch = |progress: glowworm_eval::Progress| stop.store(progress.done >= 7, Ordering::SeqCst);
+    let watch = |progress: glowworm_eval::Progress| {
+        if progress.done >= 7 {
+            stop.request();
+        }
+    };
     let part = run(&evaluation, &path, vec![Scripted::new(Script::Oracle)], &watch).unwrap();
     assert_eq!(part.episodes, 7);
 
@@ -150,7 +154,7 @@ fn a_stopped_run_goes_on_and_ends_the_same() {
 
     let played = AtomicUsize::new(0);
     let resumed = AtomicUsize::new(usize::MAX);
-    let stop = AtomicBool::new(false);
+    let stop = Stop::default();
     let evaluation = Evaluation { stop: &stop, ..evaluation };
     let watch = |progress: glowworm_eval::Progress| {
         resumed.store(progress.resumed, Ordering::SeqCst);
@@ -172,6 +176,36 @@ fn a_stopped_run_goes_on_and_ends_the_same() {
         matches!(&error, Error::OtherRun { what, .. } if what == "seed is 1 there and 2 here"),
         "{error}"
     );
+}
+
+#[test]
+fn a_running_gold_query_is_interrupted() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut set, databases) = small_set(folder.path());
+    let endless = "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELECT count(*) FROM r";
+    set.questions.truncate(1);
+    set.questions[0].golds = vec![glowworm_eval::Gold::Sql(endless.to_owned())];
+    let stop = Stop::default();
+    let evaluation = Evaluation {
+        set: &set,
+        databases: &databases,
+        config: config(&set, "m"),
+        opening: &opening,
+        tools: ToolOptions::default(),
+        stop: &stop,
+    };
+    let path = folder.path().join("run");
+    let begun = std::time::Instant::now();
+    let summary = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(500));
+            assert!(!stop.request());
+        });
+        run(&evaluation, &path, vec![Scripted::new(Script::AlwaysWrong)], &|_| {}).unwrap()
+    });
+    // The query itself would take until its limit of half a minute.
+    assert!(begun.elapsed() < glowworm_eval::TIME_LIMIT / 2, "{:?}", begun.elapsed());
+    assert_eq!(summary.episodes, 0, "an episode whose queries were interrupted is not kept");
 }
 
 /// A model whose server is down.
@@ -203,7 +237,7 @@ impl glowworm_eval::Player for Down {
 fn a_model_that_always_fails_ends_the_run_and_its_episodes_are_played_again() {
     let folder = tempfile::tempdir().unwrap();
     let (set, databases) = small_set(folder.path());
-    let stop = AtomicBool::new(false);
+    let stop = Stop::default();
     let evaluation = Evaluation {
         set: &set,
         databases: &databases,
@@ -225,7 +259,7 @@ fn a_missing_database_is_told_before_anything_is_played() {
     let folder = tempfile::tempdir().unwrap();
     let (mut set, databases) = small_set(folder.path());
     set.questions[9].db_id = "gone".into();
-    let stop = AtomicBool::new(false);
+    let stop = Stop::default();
     let evaluation = Evaluation {
         set: &set,
         databases: &databases,

@@ -289,7 +289,7 @@ fn a_whole_run_with_many_episodes_at_once() {
     });
     let folder = tempfile::tempdir().unwrap();
     let (set, databases) = small_set(folder.path());
-    let stop = AtomicBool::new(false);
+    let stop = glowworm_eval::Stop::default();
     let evaluation = Evaluation {
         set: &set,
         databases: &databases,

@@ -1,13 +1,12 @@
 //! What several of the tests need.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
 use glowworm_agent::{EpisodeConfig, Limits, Prompt, PromptOrigin, SchemaMode, Segment};
 use glowworm_database::ToolOptions;
 use glowworm_eval::scripted::{Script, Scripted};
 use glowworm_eval::sets::{Format, QuestionSet};
-use glowworm_eval::{Databases, Evaluation, Metric, Question, RunConfig, Summary, TableMode, run};
+use glowworm_eval::{Databases, Evaluation, Metric, Question, RunConfig, Stop, Summary, TableMode, run};
 
 /// A file of the shared data, which must be there.
 pub fn shared(path: &str) -> PathBuf {
@@ -122,7 +121,7 @@ pub fn play(
     script: Script,
     folder: &Path,
 ) -> Summary {
-    let stop = AtomicBool::new(false);
+    let stop = Stop::default();
     let evaluation =
         Evaluation { set, databases, config, opening: &opening, tools: ToolOptions::default(), stop: &stop };
     run(&evaluation, folder, vec![Scripted::new(script), Scripted::new(script)], &|_| {}).unwrap()
