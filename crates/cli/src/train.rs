@@ -28,6 +28,10 @@ pub struct TrainArgs {
     /// gone on with, to the same numbers as if it had not been stopped
     #[arg(long, value_name = "DIR")]
     pub run: PathBuf,
+    /// Begin with the model in this folder: config.json, .safetensors files and, unless --tokenizer is given, tokenizer.json. A run
+    /// that is there already goes on with its own
+    #[arg(long, value_name = "DIR")]
+    pub weights: Option<PathBuf>,
     /// Train up to this step
     #[arg(long, value_name = "STEP", help_heading = "Training")]
     pub steps: Option<u64>,
@@ -173,7 +177,10 @@ pub fn run(args: &TrainArgs) -> Result<()> {
         ));
     }
     let kind = convert::type_called(&args.kind)?;
-    if args.steps.is_none() && !args.run.join(checkpoint::FILE).exists() {
+    let begun = args.run.join(checkpoint::FILE).exists();
+    if let (Some(folder), false) = (&args.weights, begun) {
+        adopt(args, folder)?;
+    } else if args.steps.is_none() && !begun {
         return Err(no_model(&args.run));
     }
     let tokenizer = args.tokenizer();
@@ -200,6 +207,22 @@ pub fn run(args: &TrainArgs) -> Result<()> {
                 "step": standing.step,
             }))?;
         }
+    }
+    Ok(())
+}
+
+/// Begins the run with the model of a folder.
+fn adopt(args: &TrainArgs, folder: &Path) -> Result<()> {
+    // First, so that nothing is there of a run that cannot be begun.
+    let words = (args.tokenizer.is_none()).then(|| {
+        let path = folder.join("tokenizer.json");
+        std::fs::read(&path).map_err(Error::reading(&path))
+    });
+    let words = words.transpose()?;
+    checkpoint::adopt(&args.run, folder, args.seed)?;
+    if let Some(words) = words {
+        let path = args.tokenizer();
+        std::fs::write(&path, words).map_err(Error::writing(&path))?;
     }
     Ok(())
 }
@@ -324,7 +347,10 @@ fn rewarded(args: &TrainArgs, steps: u64, words: &str, log: &mut Log) -> Result<
 }
 
 fn no_model(folder: &Path) -> Error {
-    Error::Usage(format!("there is no trained model in {}; train one with --steps", folder.display()))
+    Error::Usage(format!(
+        "there is no trained model in {}; train one with --steps, or begin with one by --weights",
+        folder.display()
+    ))
 }
 
 /// The checkpoint of a folder.

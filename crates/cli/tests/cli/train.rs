@@ -42,6 +42,18 @@ fn from_nothing_to_a_model_file() {
     let file = out.join("model.gguf");
     let inspected = glowworm(["inspect", file.to_str().unwrap(), "--json"]).expect(0);
     assert!(inspected.out.contains("glowworm-small"));
+
+    // Another run begins with it: what it exports at once is the same, and it can be trained.
+    let (other, again) = (folder.path().join("other"), folder.path().join("again"));
+    let begin = ["train", "--run", other.to_str().unwrap(), "--weights", out.to_str().unwrap()];
+    glowworm([&begin[..], &["--export", again.to_str().unwrap()]].concat()).expect(0);
+    let weights = |folder: &std::path::Path| fs::read(folder.join("model.safetensors")).unwrap();
+    assert_eq!(weights(&out), weights(&again));
+    let more =
+        ["--data", run.join("shards").to_str().unwrap(), "--ranks", "1", "--steps", "1"].map(str::to_owned);
+    let more: Vec<&str> = more.iter().map(String::as_str).collect();
+    let lines = glowworm([&begin[..], &more].concat()).expect(0).json();
+    assert_eq!((&lines[0]["step"], &lines[1]["step"]), (&Value::from(0), &Value::from(1)));
 }
 
 #[test]
@@ -50,4 +62,6 @@ fn nothing_to_do_and_nothing_to_go_on_from() {
     let run = folder.path().to_str().unwrap();
     assert!(glowworm(["train", "--run", run]).expect(2).err.contains("--steps"));
     assert!(glowworm(["train", "--run", run, "--export", run]).expect(2).err.contains("no trained model"));
+    let missing = glowworm(["train", "--run", run, "--weights", "nowhere", "--export", run]).expect(2).err;
+    assert!(missing.contains("nowhere"), "{missing}");
 }

@@ -1,11 +1,12 @@
 //! A training run on disk: `state.safetensors` has the weights, the optimiser's state and where the run stands.
 
 use super::batches::Position;
-use super::optimiser::Optimiser;
+use super::optimiser::{Division, Optimiser};
 use super::shape::Shape;
 use crate::error::{Error, Result};
 use burn::tensor::TensorData;
-use glowworm_model::reference::{Device, Model, Weights};
+use glowworm_model::checkpoint::Checkpoint;
+use glowworm_model::reference::{Device, Model, Weights, cpu};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
@@ -110,6 +111,21 @@ pub fn save(run: &Path, model: &Model, optimiser: &Optimiser, standing: &Standin
     write(&path, &tensors, HashMap::from([(STANDING.to_owned(), text)]))
 }
 
+/// Begins a run with the weights of a folder as transformers reads it: `config.json` and `.safetensors` files. The optimiser
+/// starts anew.
+///
+/// # Errors
+/// When a file is missing or broken, the model is not of the kind that is trained here, or the run cannot be written.
+pub fn adopt(run: &Path, folder: &Path, seed: u64) -> Result<()> {
+    let path = folder.join("config.json");
+    let text = std::fs::read_to_string(&path).map_err(Error::file(&path))?;
+    let shape = Shape::from_config_json(&text)?;
+    let model = Model::from_source(shape.config()?, &mut Checkpoint::open(folder)?, &cpu())?;
+    let standing = Standing::new(Path::new(""), seed, shape, 0);
+    std::fs::create_dir_all(run).map_err(Error::file(run))?;
+    save(run, &model, &Optimiser::new(Division::MuonAndAdam), &standing)
+}
+
 /// What was saved.
 pub struct Saved {
     /// Where the run stood.
@@ -130,7 +146,10 @@ impl Saved {
     ) -> Result<(Model, Optimiser, Standing)> {
         let model = Model::from_source(self.standing.shape.config()?, &mut self.weights, device)?;
         let counts = std::mem::take(&mut self.standing.counts);
-        optimiser.restore(&model, self.states, counts, &device.clone().without_autodiff())?;
+        // Weights that a run began with come without.
+        if self.standing.step > 0 || !self.states.is_empty() {
+            optimiser.restore(&model, self.states, counts, &device.clone().without_autodiff())?;
+        }
         Ok((model, optimiser, self.standing))
     }
 

@@ -78,6 +78,40 @@ impl Shape {
         serde_json::from_str(text).map_err(|e| Error::Settings(format!("--config {text}: {e}")))
     }
 
+    /// The sizes in a `config.json` of transformers.
+    ///
+    /// # Errors
+    /// When it is none of `Qwen3_5ForCausalLM`, or says what a [`Shape`] cannot: an output matrix of its own, layers in
+    /// another order.
+    pub fn from_config_json(text: &str) -> Result<Self> {
+        let wanted = Config::from_hf_json(text)?;
+        let all: Value =
+            serde_json::from_str(text).map_err(|e| Error::Settings(format!("config.json: {e}")))?;
+        let mut shape = serde_json::to_value(Self::default()).map_err(|e| Error::Settings(e.to_string()))?;
+        if let Some(sizes) = shape.as_object_mut() {
+            for (name, size) in sizes {
+                let places = [
+                    &all,
+                    &all["text_config"],
+                    &all["rope_parameters"],
+                    &all["text_config"]["rope_parameters"],
+                ];
+                if let Some(value) = places.iter().find_map(|place| place.get(name)) {
+                    size.clone_from(value);
+                }
+            }
+        }
+        let shape: Self =
+            serde_json::from_value(shape).map_err(|e| Error::Settings(format!("config.json: {e}")))?;
+        if shape.config()? != wanted {
+            return Err(Error::Settings(
+                "config.json describes a model of another build than is trained here: tied embeddings, and an attention every \
+                 full_attention_interval layers".into(),
+            ));
+        }
+        Ok(shape)
+    }
+
     /// Whether a layer is attention.
     pub fn is_attention(&self, layer: usize) -> bool {
         (layer + 1).is_multiple_of(self.full_attention_interval.max(1))
@@ -155,6 +189,16 @@ mod tests {
         let json = Shape::default().config_json(Some(2), Some(0));
         assert_eq!(json["rope_parameters"]["mrope_section"], json!([3, 3, 2]));
         assert_eq!(json["layer_types"][0], "linear_attention");
+    }
+
+    #[test]
+    fn a_config_json_gives_the_sizes_that_it_was_written_with() {
+        let shape = Shape { vocab_size: 999, num_hidden_layers: 4, rope_theta: 5e5, ..Shape::default() };
+        let mut json = shape.config_json(Some(2), Some(0));
+        assert_eq!(Shape::from_config_json(&json.to_string()).unwrap(), shape);
+        json["tie_word_embeddings"] = json!(false);
+        assert!(matches!(Shape::from_config_json(&json.to_string()), Err(Error::Settings(_))));
+        assert!(Shape::from_config_json("{}").is_err());
     }
 
     #[test]
