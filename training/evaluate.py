@@ -2,6 +2,7 @@
 
     python evaluate.py MODEL_FOLDER --split test --count 256
     python evaluate.py MODEL_FOLDER --suite ../examples/suites/hand
+    python evaluate.py MODEL_FOLDER --suite spider-dk --room 2500 --predictions spider-dk.json   # then `glowworm score`
 
 Tools and scoring are those of `glowworm-data serve`. All conversations advance in lockstep, one token each a step (given
 tokens are forced, the model's are the arg-max), so the recurrent form of every layer is exercised too.
@@ -52,7 +53,7 @@ class Conversation:
 
     def __init__(self, item, encoder, server):
         self.item, self.encoder, self.server = item, encoder, server
-        self.out, self.turns, self.errors, self.text = [], 0, 0, ""
+        self.out, self.turns, self.errors, self.text, self.sql = [], 0, 0, "", ""
         self.done, self.ok, self.ended = False, False, "token_budget"
         self.append(item["append"])
 
@@ -70,7 +71,7 @@ class Conversation:
         self.turns += 1
         answer = self.server(id=self.item["id"], wrote=text)
         if "done" in answer:
-            self.done, self.ok, self.ended = True, answer["ok"], answer["ended_by"]
+            self.done, self.ok, self.ended, self.sql = True, answer["ok"], answer["ended_by"], answer["done"]
         else:
             self.append(answer["append"], after_stop=True)
 
@@ -80,8 +81,8 @@ def keep(state, rows):
     return [{k: v[rows] if torch.is_tensor(v) else v for k, v in layer.items()} for layer in state]
 
 
-def run(model, encoder, items, server, room=900, longest_turn=220):
-    conversations = [Conversation(x, encoder, server) for x in items]
+def run(model, encoder, items, server, room=900, longest_turn=220, conversation=Conversation):
+    conversations = [conversation(x, encoder, server) for x in items]
     stop = encoder.full.token_to_id("<|im_end|>")
     active, state, chosen = list(conversations), model.new_state(room), [0] * len(items)
     for position in range(room):
@@ -147,6 +148,8 @@ if __name__ == "__main__":
     A("--suite", help="a folder of SQL scripts and questions.json instead of generated questions")
     A("--program", default="glowworm-data")
     A("--transcripts", help="file for the conversations")
+    A("--predictions", help="file for the submitted queries, a JSON list in the order of the questions")
+    A("--room", type=int, default=900, help="tokens of a conversation at most")
     A("--batch", type=int, default=128)
     A("--threads", type=int, default=1)
     a = ap.parse_args()
@@ -161,8 +164,10 @@ if __name__ == "__main__":
     done = []
     with torch.no_grad():
         for k in range(0, len(items), a.batch):
-            done += run(model, encoder, items[k:k + a.batch], server)
+            done += run(model, encoder, items[k:k + a.batch], server, a.room)
     print(json.dumps(summary(done)))
+    if a.predictions:
+        json.dump([c.sql for c in done], open(a.predictions, "w"), indent=1)
     if a.transcripts:
         with open(a.transcripts, "w") as f:
             for c in done:

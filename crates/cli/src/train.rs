@@ -60,10 +60,10 @@ pub struct TrainArgs {
     #[arg(long, value_name = "SEED", default_value_t = 3_000_000, help_heading = "Data")]
     pub from: u64,
     /// Tokens of a vocabulary to make, about
-    #[arg(long, value_name = "N", default_value_t = 4096, help_heading = "Data")]
+    #[arg(long, value_name = "N", default_value_t = 8300, help_heading = "Data")]
     pub vocabulary: usize,
     /// Samples to make a vocabulary of
-    #[arg(long, value_name = "N", default_value_t = 15_000, help_heading = "Data")]
+    #[arg(long, value_name = "N", default_value_t = 8_000, help_heading = "Data")]
     pub vocabulary_samples: u64,
     /// Longer episodes are left out, in tokens
     #[arg(long, value_name = "N", default_value_t = 800, help_heading = "Data")]

@@ -1,7 +1,7 @@
 //! The small model's training data: generated databases, questions in many phrasings, ideal episodes, a tokenizer.
 //!
 //! A sample is drawn from a seed in four steps: [`schema`] makes a database out of a [`lexicon`] and really fills it in
-//! SQLite, [`question`] asks something about it with gold SQL, [`oracle`] plays the episode of a policy that sees only
+//! SQLite, [`question`] asks something about it with gold SQL, [`oracle`] plays the episode of a [`policy`] that sees only
 //! what the tools return, and [`tokenizer`] turns it into ids with a mark on what is to be learnt. [`machine`] drives the
 //! agent and the tools that the program uses, so the bytes of training are those of inference.
 //!
@@ -17,6 +17,7 @@ pub mod judge;
 pub mod lexicon;
 pub mod machine;
 pub mod oracle;
+pub mod policy;
 pub mod question;
 pub mod rng;
 pub mod sample;

@@ -2,7 +2,8 @@
 
 use crate::error::Result;
 use crate::machine::{Machine, Next};
-use crate::question::{BETWEEN, Question};
+use crate::policy::{Call, Policy, Seen, Turn};
+use crate::question::Question;
 use crate::rng::Rng;
 use crate::schema::{ColumnKind, World};
 use glowworm_agent::Segment;
@@ -40,8 +41,6 @@ struct Play {
     pieces: Vec<Piece>,
 }
 
-type Call<'s> = (&'static str, Vec<(&'static str, &'s str)>);
-
 impl Play {
     fn append(&mut self, next: Next) {
         if let Next::Write(segments) = next {
@@ -67,10 +66,13 @@ impl Play {
         Ok(())
     }
 
-    fn turn(&mut self, think: &str, calls: &[Call<'_>], source: Source) -> Result<()> {
-        let texts: Vec<String> = calls.iter().map(|(t, a)| call_text(t, a)).collect();
-        self.write(&format!("{think}\n</think>\n\n{}", texts.join("\n")), source)
+    fn play(&mut self, turn: &Turn<'_>, source: Source) -> Result<()> {
+        self.write(&turn.text(), source)
     }
+}
+
+fn turn<'a>(think: &str, call: Call<'a>) -> Turn<'a> {
+    Turn { think: think.to_owned(), calls: vec![call] }
 }
 
 /// Plays the ideal episode for `q`, with a mistake and its repair now and then.
@@ -81,79 +83,48 @@ pub fn episode(world: &World, q: &Question, rng: &mut Rng) -> Result<Vec<Piece>>
     let (machine, next) = Machine::start(&world.image, &q.text)?;
     let mut e = Play { machine, pieces: Vec::new() };
     e.append(next);
-    e.turn("List tables.", &[("list_tables", vec![])], Source::Assistant)?;
+    let policy = Policy::new(world, q);
+    e.play(&policy.list(), Source::Assistant)?;
     // Now and then the budget is used up on the way; those turns are not to be imitated.
     let wander = rng.chance(0.025);
 
-    let names: Vec<&str> = q.tables.iter().map(|(_, t)| world.tables[*t].name.as_str()).collect();
-    // A table the question does not name: its name in the list may say what it joins. Else it is looked for when the tables
-    // that are named turn out to have no link.
-    let hidden = q.tables.iter().position(|(n, _)| n == BETWEEN);
-    let found_later = hidden.filter(|h| !joins_by_name(names[*h], &names[..*h]));
     // Describe, look for the link, look up, run, submit; a mistake takes a turn more.
-    let needed = 3 + u32::from(found_later.is_some()) + u32::from(!q.lookups.is_empty());
+    let needed = 3 + u32::from(policy.later.is_some()) + u32::from(!q.lookups.is_empty());
     if rng.chance(0.02) && e.machine.left() > needed {
         // A table name as the question has it, which is no table.
         let said = q.tables[0].0.replace(' ', "_") + "_x";
-        let call = ("describe_table", vec![("table_name", said.as_str())]);
-        e.turn(&format!("{} = {said}", q.tables[0].0), &[call], Source::Mistake)?;
+        let think = format!("{} = {said}", q.tables[0].0);
+        e.play(&turn(&think, ("describe_table", vec![("table_name", &said)])), Source::Mistake)?;
     }
-    let shown = |i: &usize| found_later != Some(*i);
-    let plan: Vec<String> =
-        (0..names.len()).filter(shown).map(|i| format!("{} = {}", q.tables[i].0, names[i])).collect();
-    let calls: Vec<Call<'_>> =
-        (0..names.len()).filter(shown).map(|i| ("describe_table", vec![("table_name", names[i])])).collect();
-    e.turn(&plan.join(", "), &calls, Source::Assistant)?;
-    if let Some(h) = found_later {
-        if world.declared {
-            let ends = vec![("table_a", names[0]), ("table_b", names[1])];
-            e.turn("No link.", &[("join_path", ends)], Source::Assistant)?;
-        } else {
-            let call = ("describe_table", vec![("table_name", names[h])]);
-            e.turn(&format!("No link. {BETWEEN} = {}", names[h]), &[call], Source::Assistant)?;
-        }
+    e.play(&policy.describe(&Seen::default()), Source::Assistant)?;
+    if let Some(link) = policy.link() {
+        e.play(&link, Source::Assistant)?;
     }
-
-    let mut columns: Vec<String> =
-        q.links.iter().map(|(said, column)| format!("{said} = {column}")).collect();
-    if columns.is_empty() {
-        columns.push("count rows".into());
-    }
-    let mut think = columns.join(", ");
-    if !q.lookups.is_empty() {
+    let mut look_up = policy.look_up(&Seen::default());
+    if !look_up.calls.is_empty() {
         if rng.chance(0.03) && e.machine.left() > 3 && q.lookups.iter().all(|l| l.spoken != l.literal) {
             // The words of the question as they are: an empty result, then the look-up.
             let wrong = q.lookups.iter().fold(q.sql.clone(), |sql, l| {
                 sql.replace(&crate::text::literal(&l.literal), &crate::text::literal(&l.spoken))
             });
-            e.turn(&think, &[("run_query", vec![("sql", &wrong)])], Source::Mistake)?;
-            think = "Wrong spelling.".into();
+            e.play(&turn(&look_up.think, ("run_query", vec![("sql", &wrong)])), Source::Mistake)?;
+            look_up.think = "Wrong spelling.".into();
         }
-        let mut seen: Vec<(usize, usize)> = Vec::new();
-        let mut calls: Vec<Call<'_>> = Vec::new();
-        for l in &q.lookups {
-            let (t, c) = (&world.tables[l.table], &world.tables[l.table].columns[l.column]);
-            if !seen.contains(&(l.table, l.column)) {
-                seen.push((l.table, l.column));
-                calls.push(("distinct_values", vec![("table_name", &t.name), ("column_name", &c.name)]));
-            }
-        }
-        e.turn(&think, &calls, Source::Assistant)?;
-        think =
-            q.lookups.iter().map(|l| format!("{} = {}", l.spoken, l.literal)).collect::<Vec<_>>().join(", ");
+        e.play(&look_up, Source::Assistant)?;
     }
+    let mut run = policy.run();
     if wander {
         while e.machine.left() > 1 {
-            let t = *rng.pick(&names);
+            let t = *rng.pick(&policy.names);
             let tool = if rng.chance(0.5) { "sample_rows" } else { "foreign_keys" };
-            e.turn("Look again.", &[(tool, vec![("table_name", t)])], Source::Mistake)?;
+            e.play(&turn("Look again.", (tool, vec![("table_name", t)])), Source::Mistake)?;
         }
         if e.machine.left() == 1 && rng.chance(0.7) {
-            e.turn(&think, &[("run_query", vec![("sql", &q.sql)])], Source::Assistant)?;
+            e.play(&run, Source::Assistant)?;
         } else if e.machine.left() == 1 {
-            e.turn("Look again.", &[("list_tables", vec![])], Source::Mistake)?;
+            e.play(&turn("Look again.", ("list_tables", vec![])), Source::Mistake)?;
         }
-        let think = if e.machine.last_query().is_some() { "Submit." } else { think.as_str() };
+        let think = if e.machine.last_query().is_some() { "Submit." } else { run.think.as_str() };
         e.write(&format!("{think}\n</think>\n\n{}", q.sql), Source::Assistant)?;
         return Ok(e.pieces);
     }
@@ -161,22 +132,12 @@ pub fn episode(world: &World, q: &Question, rng: &mut Rng) -> Result<Vec<Piece>>
         && rng.chance(0.04)
         && let Some((wrong, right)) = slip(world, q, rng)
     {
-        e.turn(&think, &[("run_query", vec![("sql", &wrong)])], Source::Mistake)?;
-        think = right;
+        e.play(&turn(&run.think, ("run_query", vec![("sql", &wrong)])), Source::Mistake)?;
+        run.think = right;
     }
-    e.turn(&think, &[("run_query", vec![("sql", &q.sql)])], Source::Assistant)?;
-    e.turn("Submit.", &[("submit_sql", vec![("sql", &q.sql)])], Source::Assistant)?;
+    e.play(&run, Source::Assistant)?;
+    e.play(&policy.submit(), Source::Assistant)?;
     Ok(e.pieces)
-}
-
-/// Whether the name of a table between others tells so: it holds the beginnings of all their names.
-fn joins_by_name(name: &str, others: &[&str]) -> bool {
-    let plain = |s: &str| s.to_lowercase().replace(|c: char| !c.is_alphanumeric(), "");
-    let name = plain(name);
-    others.iter().all(|o| {
-        let stem: String = plain(o).trim_start_matches("tbl").chars().take(4).collect();
-        name.contains(&stem)
-    })
 }
 
 /// A query with one misspelt column, and the thought that repairs it.

@@ -4,11 +4,14 @@
 //! `{"script": path, "question", "sql"}` one made by an SQL script, `{"database": path, "question", "sql"}` a file; each
 //! answers `{"id", "question", "sql", "kind", "append"}` where `append` is a list of `[is_markup, text]`.
 //! `{"id", "wrote": text}` answers `{"append"}` or `{"done": sql, "ended_by", "ok"}`; `{"close": id}` closes.
+//! `{"teach": id}` answers `{"turn": text}`, what the policy would write next in a generated sample's conversation, or null where
+//! too few turns are left.
 
 use crate::error::{Error, Result};
 use crate::lexicon::{Lexicon, Split};
 use crate::machine::{Machine, Next};
-use crate::sample::sample;
+use crate::policy::{Policy, Seen};
+use crate::sample::{Sample, sample};
 use crate::tools;
 use glowworm_agent::Segment;
 use rusqlite::Connection;
@@ -38,9 +41,26 @@ pub fn serve(lexicon: &Lexicon, input: impl BufRead, mut output: impl Write) -> 
 }
 
 struct Open {
-    db: Connection,
+    about: About,
     golds: Vec<String>,
     machine: Machine,
+}
+
+/// What is asked about.
+enum About {
+    /// A generated sample, and what its conversation has brought to light.
+    Sample(Box<Sample>, Seen),
+    /// Another's database.
+    Database(Connection),
+}
+
+impl About {
+    fn connection(&self) -> &Connection {
+        match self {
+            Self::Sample(sample, _) => &sample.world.connection,
+            Self::Database(connection) => connection,
+        }
+    }
 }
 
 fn appended(segments: Vec<Segment>) -> Json {
@@ -68,42 +88,53 @@ fn answer(
     if let Some(wrote) = text("wrote") {
         let id = request.get("id").and_then(Json::as_u64).ok_or("no id")?;
         let o = open.get_mut(&id).ok_or("no such id")?;
+        if let About::Sample(s, seen) = &mut o.about {
+            seen.note(&s.world, &s.question, wrote);
+        }
         return Ok(match o.machine.reply(wrote).map_err(say)? {
             Next::Write(segments) => json!({"append": appended(segments)}),
             Next::Done(outcome) => {
                 let sql = outcome.sql.clone().unwrap_or_default();
-                let ok = o.golds.iter().any(|g| tools::same_result(&o.db, g, &sql));
+                let ok = o.golds.iter().any(|g| tools::same_result(o.about.connection(), g, &sql));
                 json!({"done": sql, "ended_by": outcome.ended_by.name(), "ok": ok})
             }
         });
     }
-    let (mut db, question, golds, kind) = if let Some(seed) = request.get("sample").and_then(Json::as_u64) {
-        let split = if text("split") == Some("train") { Split::Train } else { Split::Test };
-        let s = sample(lexicon, split, seed).map_err(say)?;
-        (s.world.connection, s.question.text, vec![s.question.sql], s.question.kind)
-    } else {
-        let golds = match request.get("sql") {
-            Some(Json::Array(all)) => all.iter().filter_map(Json::as_str).map(str::to_owned).collect(),
-            Some(Json::String(one)) => vec![one.clone()],
-            _ => Vec::new(),
-        };
-        let db = if let Some(path) = text("script") {
-            let script = std::fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))?;
-            let db = Connection::open_in_memory().map_err(|e| e.to_string())?;
-            db.execute_batch(&script).map_err(|e| format!("{path}: {e}"))?;
-            db
+    if let Some(id) = request.get("teach").and_then(Json::as_u64) {
+        let o = open.get(&id).ok_or("no such id")?;
+        let About::Sample(s, seen) = &o.about else { return Err("only generated samples are taught".into()) };
+        return Ok(json!({"turn": Policy::new(&s.world, &s.question).next(seen, o.machine.left())}));
+    }
+    let (about, image, question, golds, kind) =
+        if let Some(seed) = request.get("sample").and_then(Json::as_u64) {
+            let split = if text("split") == Some("train") { Split::Train } else { Split::Test };
+            let s = sample(lexicon, split, seed).map_err(say)?;
+            let (text, sql, kind) = (s.question.text.clone(), s.question.sql.clone(), s.question.kind);
+            let image = s.world.image.clone();
+            (About::Sample(Box::new(s), Seen::default()), image, text, vec![sql], kind)
         } else {
-            let path = text("database").ok_or("nothing is asked for")?;
-            Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)
-                .map_err(|e| format!("{path}: {e}"))?
+            let golds = match request.get("sql") {
+                Some(Json::Array(all)) => all.iter().filter_map(Json::as_str).map(str::to_owned).collect(),
+                Some(Json::String(one)) => vec![one.clone()],
+                _ => Vec::new(),
+            };
+            let mut db = if let Some(path) = text("script") {
+                let script = std::fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))?;
+                let db = Connection::open_in_memory().map_err(|e| e.to_string())?;
+                db.execute_batch(&script).map_err(|e| format!("{path}: {e}"))?;
+                db
+            } else {
+                let path = text("database").ok_or("nothing is asked for")?;
+                Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)
+                    .map_err(|e| format!("{path}: {e}"))?
+            };
+            let image = tools::image(&mut db).map_err(say)?;
+            (About::Database(db), image, text("question").unwrap_or("").to_owned(), golds, "")
         };
-        (db, text("question").unwrap_or("").to_owned(), golds, "")
-    };
-    let image = tools::image(&mut db).map_err(say)?;
     let (machine, first) = Machine::start(&image, &question).map_err(say)?;
     let Next::Write(segments) = first else { return Err("the episode was over before it began".into()) };
     *next += 1;
     let reply = json!({"id": *next, "question": question, "sql": golds.first(), "kind": kind, "append": appended(segments)});
-    open.insert(*next, Open { db, golds, machine });
+    open.insert(*next, Open { about, golds, machine });
     Ok(reply)
 }

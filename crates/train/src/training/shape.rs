@@ -49,7 +49,7 @@ impl Default for Shape {
             vocab_size: 2048,
             hidden_size: 192,
             intermediate_size: 384,
-            num_hidden_layers: 6,
+            num_hidden_layers: 8,
             num_attention_heads: 4,
             num_key_value_heads: 2,
             head_dim: 64,
@@ -184,8 +184,8 @@ mod tests {
 
     #[test]
     fn the_default_is_the_built_in_model() {
-        let config = Shape { vocab_size: 3931, ..Shape::default() }.config().unwrap();
-        assert_eq!((config.hidden, config.layers.len(), config.rope_dim, config.tied), (192, 6, 16, true));
+        let config = Shape { vocab_size: 8154, ..Shape::default() }.config().unwrap();
+        assert_eq!((config.hidden, config.layers.len(), config.rope_dim, config.tied), (192, 8, 16, true));
         let json = Shape::default().config_json(Some(2), Some(0));
         assert_eq!(json["rope_parameters"]["mrope_section"], json!([3, 3, 2]));
         assert_eq!(json["layer_types"][0], "linear_attention");
