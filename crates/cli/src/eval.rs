@@ -422,6 +422,12 @@ pub fn score_file(args: &ScoreArgs) -> Result<()> {
     if predictions.is_empty() {
         return Err(Error::Usage(format!("{} has no predictions", args.predictions.display())));
     }
+    if predictions.have_places() && (args.set.limit.is_some() || !args.set.difficulty.is_empty()) {
+        return Err(Error::Usage(
+            "the predictions have no ids, so their places count, and a part of the questions has others; leave out --limit and \
+             --difficulty, or give ids".into(),
+        ));
+    }
     let bar = bar(metrics[0]);
     bar.set_length(set.questions.len() as u64);
     let scores =

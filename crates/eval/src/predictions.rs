@@ -112,6 +112,11 @@ impl Predictions {
         by_id.or_else(|| self.by_position.get(position)).map(String::as_str).filter(|query| !query.is_empty())
     }
 
+    /// Whether some are told by their place in the file alone: they can only be scored against a whole set.
+    pub fn have_places(&self) -> bool {
+        !self.by_position.is_empty()
+    }
+
     /// Whether there is none at all.
     pub fn is_empty(&self) -> bool {
         self.by_id.is_empty() && self.by_position.is_empty()

@@ -167,8 +167,9 @@ impl Board<'_> {
             };
             match self.play(&mut player, &mut scorer, &mut stage, question, *sample) {
                 Ok(Some((record, trace))) => self.keep(record, &trace),
-                // Stopped on the way.
+                // Stopped on the way, perhaps while a database was read.
                 Ok(None) => return,
+                Err(_) if self.evaluation.stop.requested() => return,
                 Err(error) => {
                     self.lock().failure.get_or_insert(error);
                     return;

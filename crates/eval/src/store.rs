@@ -9,7 +9,7 @@
 //! A line is written at once and whole, so a run that was stopped anywhere loses at most the episodes that were under
 //! way. The half line that a crash may leave is cut off when the run goes on.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
@@ -28,6 +28,7 @@ use crate::tables::TableMode;
 const CONFIG: &str = "config.json";
 const EPISODES: &str = "episodes.jsonl";
 const SUMMARY: &str = "summary.json";
+const LOCK: &str = ".lock";
 
 /// The settings of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -150,6 +151,8 @@ struct OnlyTrace {
 pub(crate) struct Writer {
     folder: PathBuf,
     episodes: File,
+    /// Locked as long as this lives: two programs at one run would each undo what the other writes.
+    _lock: File,
 }
 
 impl Writer {
@@ -158,6 +161,15 @@ impl Writer {
     pub(crate) fn open(folder: &Path, config: &RunConfig) -> Result<(Self, Vec<EpisodeRecord>)> {
         std::fs::create_dir_all(folder).map_err(Error::writing(folder))?;
         let (config_path, episodes_path) = (folder.join(CONFIG), folder.join(EPISODES));
+        let is_empty = std::fs::read_dir(folder).map_err(Error::reading(folder))?.next().is_none();
+        let lock_path = folder.join(LOCK);
+        let lock = File::create(&lock_path).map_err(Error::writing(&lock_path))?;
+        if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
+            return Err(Error::Options(format!(
+                "another program is at the run in {}; wait for it, or give another folder",
+                folder.display()
+            )));
+        }
         let mut kept = Vec::new();
         if config_path.is_file() {
             let there: RunConfig = read_json(&config_path)?;
@@ -166,7 +178,7 @@ impl Writer {
             }
             kept = keep_finished(&episodes_path)?;
         } else {
-            if std::fs::read_dir(folder).map_err(Error::reading(folder))?.next().is_some() {
+            if !is_empty {
                 return Err(Error::Options(format!(
                     "{} is not empty and holds no run; give a new or empty folder",
                     folder.display()
@@ -179,7 +191,7 @@ impl Writer {
             .append(true)
             .open(&episodes_path)
             .map_err(Error::writing(&episodes_path))?;
-        Ok((Self { folder: folder.to_owned(), episodes }, kept))
+        Ok((Self { folder: folder.to_owned(), episodes, _lock: lock }, kept))
     }
 
     pub(crate) fn append(&mut self, record: &EpisodeRecord, trace: &Trace) -> Result<()> {

@@ -104,6 +104,9 @@ fn sql_made_elsewhere_is_scored() {
     assert_eq!(scores["questions"], 100);
     assert_eq!(scores["failed"], 1);
     assert_eq!(right(&scores), 99);
+    // A part of the questions has other places.
+    let part = glowworm([&arguments[..], &["--limit", "5"]].concat()).expect(2).err;
+    assert!(part.contains("ids"), "{part}");
 
     let empty = file(&folder, "empty.sql", "");
     glowworm(["score", "--suite", "hand", "--predictions", text(&empty)]).expect(2);

@@ -206,6 +206,34 @@ fn a_running_gold_query_is_interrupted() {
     // The query itself would take until its limit of half a minute.
     assert!(begun.elapsed() < glowworm_eval::TIME_LIMIT / 2, "{:?}", begun.elapsed());
     assert_eq!(summary.episodes, 0, "an episode whose queries were interrupted is not kept");
+    // Requested before anything was read, it is no error either.
+    let summary = run(&evaluation, &path, vec![Scripted::new(Script::AlwaysWrong)], &|_| {}).unwrap();
+    assert_eq!(summary.episodes, 0);
+}
+
+#[test]
+fn two_programs_are_not_at_one_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let (set, databases) = small_set(folder.path());
+    let stop = Stop::default();
+    let evaluation = Evaluation {
+        set: &set,
+        databases: &databases,
+        config: config(&set, "m"),
+        opening: &opening,
+        tools: ToolOptions::default(),
+        stop: &stop,
+    };
+    let path = folder.path().join("run");
+    let watch = |progress: glowworm_eval::Progress| {
+        if progress.done == 1 {
+            let error = run(&evaluation, &path, vec![Scripted::new(Script::Oracle)], &|_| {}).unwrap_err();
+            assert!(error.to_string().contains("another program"), "{error}");
+        }
+    };
+    let summary = run(&evaluation, &path, vec![Scripted::new(Script::Oracle)], &watch).unwrap();
+    assert_eq!(summary.episodes, set.questions.len() as u64);
+    assert_eq!(Run::read(&path).unwrap().episodes.len(), set.questions.len());
 }
 
 /// A model whose server is down.
