@@ -11,11 +11,9 @@ import argparse
 import random
 from pathlib import Path
 
-import numpy as np
 import torch
-from evaluate import Conversation, Encoder, Server, run
-from model import Model, from_transformers
-from safetensors.torch import load_file
+from data import write
+from evaluate import Conversation, Server, after_stop, load, run
 
 # Marks of a shard's tokens: crates/train/src/shards.rs.
 LEARN, TEXT, CONTEXT = 1, 0, 2
@@ -62,9 +60,7 @@ class Episode:
         if "done" in answer:
             self.done, self.ok = True, answer["ok"]
         else:
-            # The stop token is in the context already.
-            markup, first = answer["append"][0]
-            self.add([[markup, first.removeprefix("<|im_end|>")], *answer["append"][1:]])
+            self.add(after_stop(answer["append"]))
 
     def finish(self):
         """Lets the policy go on to the end; whether it could, and is right."""
@@ -89,17 +85,6 @@ def corrected(conversation, seed, encoder, server):
             yield episode.ids, episode.marks
 
 
-def write(path, episodes):
-    """A shard of (ids, marks)."""
-    lengths = np.array([len(ids) for ids, _ in episodes], np.uint32)
-    head = b"GLWSHRD1" + np.array([len(episodes), lengths.sum()], np.uint32).tobytes() + lengths.tobytes()
-    ids = np.concatenate([np.array(ids, np.uint16) for ids, _ in episodes])
-    marks = np.concatenate([np.array(marks, np.uint8) for _, marks in episodes])
-    part = path.with_suffix(".part")
-    part.write_bytes(head + ids.tobytes() + marks.tobytes())
-    part.rename(path)
-
-
 if __name__ == "__main__":
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     A = ap.add_argument
@@ -113,9 +98,8 @@ if __name__ == "__main__":
     A("--program", default="glowworm-data")
     a = ap.parse_args()
     torch.set_num_threads(1)
-    model = Model(from_transformers(f"{a.model}/config.json")).eval()
-    model.load_state_dict(load_file(f"{a.model}/model.safetensors"))
-    encoder, server = Encoder(f"{a.model}/tokenizer.json"), Server(a.program)
+    model, encoder = load(a.model)
+    server = Server(a.program)
     out = Path(a.out)
     out.mkdir(parents=True, exist_ok=True)
     for first in range(a.seed, a.seed + a.count, a.per_shard):

@@ -18,6 +18,17 @@ def read(path):
     return [(ids[e - n:e], marks[e - n:e]) for n, e in zip(lengths, ends)]
 
 
+def write(path, episodes):
+    """Writes a shard of (ids, marks)."""
+    lengths = np.array([len(ids) for ids, _ in episodes], np.uint32)
+    head = b"GLWSHRD1" + np.array([len(episodes), lengths.sum()], np.uint32).tobytes() + lengths.tobytes()
+    ids = np.concatenate([np.array(ids, np.uint16) for ids, _ in episodes])
+    marks = np.concatenate([np.array(marks, np.uint8) for _, marks in episodes])
+    part = Path(path).with_suffix(".part")
+    part.write_bytes(head + ids.tobytes() + marks.tobytes())
+    part.rename(path)
+
+
 def batches(path, budget, seed, longest):
     """The batches of a shard, in an order fixed by `seed`: (ids [B,T] int64, marks [B,T] uint8, real tokens)."""
     rng = random.Random(f"{seed} {Path(path).name}")

@@ -48,6 +48,19 @@ class Encoder:
         return ids
 
 
+def load(folder):
+    """The model and the encoder of a folder."""
+    model = Model(from_transformers(f"{folder}/config.json")).eval()
+    model.load_state_dict(load_file(f"{folder}/model.safetensors"))
+    return model, Encoder(f"{folder}/tokenizer.json")
+
+
+def after_stop(segments):
+    """What follows a turn of the model's, whose stop token is in the context already."""
+    markup, text = segments[0]
+    return [[markup, text.removeprefix("<|im_end|>")], *segments[1:]]
+
+
 class Conversation:
     """One question; the agent's own state machine (`glowworm-data serve`) says what is appended and when it ends."""
 
@@ -57,11 +70,7 @@ class Conversation:
         self.done, self.ok, self.ended = False, False, "token_budget"
         self.append(item["append"])
 
-    def append(self, segments, after_stop=False):
-        if after_stop:
-            # The stop token is in the context already.
-            markup, text = segments[0]
-            segments = [[markup, text.removeprefix("<|im_end|>")], *segments[1:]]
+    def append(self, segments):
         self.text += "".join(t for _, t in segments)
         self.errors += sum(t.count("\nError: ") for m, t in segments if not m)
         self.queue = self.encoder.segments(*segments)
@@ -73,7 +82,7 @@ class Conversation:
         if "done" in answer:
             self.done, self.ok, self.ended, self.sql = True, answer["ok"], answer["ended_by"], answer["done"]
         else:
-            self.append(answer["append"], after_stop=True)
+            self.append(after_stop(answer["append"]))
 
 
 def keep(state, rows):
@@ -154,9 +163,8 @@ if __name__ == "__main__":
     A("--threads", type=int, default=1)
     a = ap.parse_args()
     torch.set_num_threads(a.threads)
-    model = Model(from_transformers(f"{a.model}/config.json")).eval()
-    model.load_state_dict(load_file(f"{a.model}/model.safetensors"))
-    encoder, server = Encoder(f"{a.model}/tokenizer.json"), Server(a.program)
+    model, encoder = load(a.model)
+    server = Server(a.program)
     if a.suite:
         items = suite_items(a.suite, server)
     else:

@@ -165,8 +165,7 @@ pub fn run(args: &BenchArgs) -> Result<()> {
     let position = prompt.len() + args.generate / 2;
     let plan = engine.decode_plan(position);
     let reads: Reads = plan.iter().map(|step| step.reads).sum();
-    let position = position as u64;
-    let read_bytes = reads.at(position);
+    let read_bytes = reads.at(position as u64);
     // Prefill passes are counted too: so many of each are taken off.
     let decoded = (args.repeat * args.generate) as f64;
     let prefill = runs.iter().fold(Prefilled::default(), |sum, run| sum.plus(run.prefilled));
@@ -191,7 +190,7 @@ pub fn run(args: &BenchArgs) -> Result<()> {
             encode_milliseconds: per(after.encode_nanos, before.encode_nanos, 0) / 1e6,
             weight_bytes: reads.weights,
             read_bytes,
-            read_ratio: read_bytes as f64 / Reads { other: 0, ..reads }.at(position) as f64,
+            read_ratio: read_bytes as f64 / Reads { other: 0, ..reads }.at(position as u64) as f64,
         },
         memory: Bytes {
             gpu_bytes: memory.total(),

@@ -161,7 +161,12 @@ impl Writer {
     pub(crate) fn open(folder: &Path, config: &RunConfig) -> Result<(Self, Vec<EpisodeRecord>)> {
         std::fs::create_dir_all(folder).map_err(Error::writing(folder))?;
         let (config_path, episodes_path) = (folder.join(CONFIG), folder.join(EPISODES));
-        let is_empty = std::fs::read_dir(folder).map_err(Error::reading(folder))?.next().is_none();
+        if !config_path.is_file() && holds_anything(folder)? {
+            return Err(Error::Options(format!(
+                "{} is not empty and holds no run; give a new or empty folder",
+                folder.display()
+            )));
+        }
         let lock_path = folder.join(LOCK);
         let lock = File::create(&lock_path).map_err(Error::writing(&lock_path))?;
         if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
@@ -178,12 +183,6 @@ impl Writer {
             }
             kept = keep_finished(&episodes_path)?;
         } else {
-            if !is_empty {
-                return Err(Error::Options(format!(
-                    "{} is not empty and holds no run; give a new or empty folder",
-                    folder.display()
-                )));
-            }
             write_json(&config_path, config)?;
         }
         let episodes = OpenOptions::new()
@@ -205,6 +204,12 @@ impl Writer {
     pub(crate) fn finish(&self, summary: &Summary) -> Result<()> {
         write_json(&self.folder.join(SUMMARY), summary)
     }
+}
+
+/// Whether there is anything in a folder but the lock of a run that was not begun.
+fn holds_anything(folder: &Path) -> Result<bool> {
+    let mut entries = std::fs::read_dir(folder).map_err(Error::reading(folder))?;
+    Ok(entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() != LOCK)))
 }
 
 /// Reads the finished episodes of a file that is to be gone on with, and takes everything else out of it.

@@ -105,9 +105,10 @@ impl<'a> Policy<'a> {
         let look_up = self.look_up(seen);
         let open = [!tables.calls.is_empty(), link.is_some(), !look_up.calls.is_empty()];
         let open = u32::from(!seen.listed) + open.into_iter().map(u32::from).sum::<u32>();
+        let sql = seen.ran.as_ref().unwrap_or(&self.q.sql);
+        let think = if seen.ran.is_some() { "Submit.".to_owned() } else { self.run().think };
         if left == 0 && open == 0 {
-            let think = if seen.ran.is_some() { "Submit.".to_owned() } else { self.run().think };
-            return Some(format!("{think}\n</think>\n\n{}", seen.ran.as_ref().unwrap_or(&self.q.sql)));
+            return Some(format!("{think}\n</think>\n\n{sql}"));
         }
         if open + 1 > left {
             return None;
@@ -118,11 +119,7 @@ impl<'a> Policy<'a> {
             () if link.is_some() => self.link()?,
             () if !look_up.calls.is_empty() => look_up,
             () if seen.ran.is_none() && left > 1 => self.run(),
-            () => {
-                let sql = seen.ran.as_ref().unwrap_or(&self.q.sql);
-                let think = if seen.ran.is_some() { "Submit.".to_owned() } else { self.run().think };
-                return Some(Turn { think, calls: vec![("submit_sql", vec![("sql", sql)])] }.text());
-            }
+            () => return Some(Turn { think, calls: vec![("submit_sql", vec![("sql", sql)])] }.text()),
         };
         Some(turn.text())
     }

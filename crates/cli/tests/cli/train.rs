@@ -49,9 +49,8 @@ fn from_nothing_to_a_model_file() {
     glowworm([&begin[..], &["--export", again.to_str().unwrap()]].concat()).expect(0);
     let weights = |folder: &std::path::Path| fs::read(folder.join("model.safetensors")).unwrap();
     assert_eq!(weights(&out), weights(&again));
-    let more =
-        ["--data", run.join("shards").to_str().unwrap(), "--ranks", "1", "--steps", "1"].map(str::to_owned);
-    let more: Vec<&str> = more.iter().map(String::as_str).collect();
+    let shards = run.join("shards");
+    let more = ["--data", shards.to_str().unwrap(), "--ranks", "1", "--steps", "1"];
     let lines = glowworm([&begin[..], &more].concat()).expect(0).json();
     assert_eq!((&lines[0]["step"], &lines[1]["step"]), (&Value::from(0), &Value::from(1)));
 }

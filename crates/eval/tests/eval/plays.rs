@@ -3,12 +3,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use glowworm_agent::SchemaMode;
-use glowworm_database::ToolOptions;
 use glowworm_eval::scripted::{Script, Scripted};
 use glowworm_eval::{Error, Evaluation, Metric, Run, RunConfig, Stop, Summary, TableMode, compare, run};
 use glowworm_session::LanguageModel;
 
-use crate::support::{config, opening, play, small_set};
+use crate::support::{config, evaluation, play, small_set};
 
 fn played(script: Script, change: impl FnOnce(&mut RunConfig)) -> (Summary, Run, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
@@ -129,14 +128,7 @@ fn a_stopped_run_goes_on_and_ends_the_same() {
 
     let path = folder.path().join("stopped");
     let stop = Stop::default();
-    let evaluation = Evaluation {
-        set: &set,
-        databases: &databases,
-        config: config.clone(),
-        opening: &opening,
-        tools: ToolOptions::default(),
-        stop: &stop,
-    };
+    let evaluation = evaluation(&set, &databases, config.clone(), &stop);
     let watch = |progress: glowworm_eval::Progress| {
         if progress.done >= 7 {
             stop.request();
@@ -186,14 +178,7 @@ fn a_running_gold_query_is_interrupted() {
     set.questions.truncate(1);
     set.questions[0].golds = vec![glowworm_eval::Gold::Sql(endless.to_owned())];
     let stop = Stop::default();
-    let evaluation = Evaluation {
-        set: &set,
-        databases: &databases,
-        config: config(&set, "m"),
-        opening: &opening,
-        tools: ToolOptions::default(),
-        stop: &stop,
-    };
+    let evaluation = evaluation(&set, &databases, config(&set, "m"), &stop);
     let path = folder.path().join("run");
     let begun = std::time::Instant::now();
     let summary = std::thread::scope(|scope| {
@@ -216,14 +201,7 @@ fn two_programs_are_not_at_one_run() {
     let folder = tempfile::tempdir().unwrap();
     let (set, databases) = small_set(folder.path());
     let stop = Stop::default();
-    let evaluation = Evaluation {
-        set: &set,
-        databases: &databases,
-        config: config(&set, "m"),
-        opening: &opening,
-        tools: ToolOptions::default(),
-        stop: &stop,
-    };
+    let evaluation = evaluation(&set, &databases, config(&set, "m"), &stop);
     let path = folder.path().join("run");
     let watch = |progress: glowworm_eval::Progress| {
         if progress.done == 1 {
@@ -234,6 +212,19 @@ fn two_programs_are_not_at_one_run() {
     let summary = run(&evaluation, &path, vec![Scripted::new(Script::Oracle)], &watch).unwrap();
     assert_eq!(summary.episodes, set.questions.len() as u64);
     assert_eq!(Run::read(&path).unwrap().episodes.len(), set.questions.len());
+
+    // A folder of something else is refused and left as it was; one in which a run did not get far can be used.
+    let other = folder.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    std::fs::write(other.join("letter.txt"), "mine").unwrap();
+    let play = |path: &std::path::Path| run(&evaluation, path, vec![Scripted::new(Script::Oracle)], &|_| {});
+    let error = play(&other).unwrap_err();
+    assert!(error.to_string().contains("holds no run"), "{error}");
+    assert_eq!(std::fs::read_dir(&other).unwrap().count(), 1);
+    let begun = folder.path().join("begun");
+    std::fs::create_dir(&begun).unwrap();
+    std::fs::write(begun.join(".lock"), "").unwrap();
+    play(&begun).unwrap();
 }
 
 /// A model whose server is down.
@@ -266,14 +257,7 @@ fn a_model_that_always_fails_ends_the_run_and_its_episodes_are_played_again() {
     let folder = tempfile::tempdir().unwrap();
     let (set, databases) = small_set(folder.path());
     let stop = Stop::default();
-    let evaluation = Evaluation {
-        set: &set,
-        databases: &databases,
-        config: config(&set, "m"),
-        opening: &opening,
-        tools: ToolOptions::default(),
-        stop: &stop,
-    };
+    let evaluation = evaluation(&set, &databases, config(&set, "m"), &stop);
     let path = folder.path().join("run");
     let error = run(&evaluation, &path, vec![Down], &|_| {}).unwrap_err().to_string();
     assert!(error.contains("8 episodes in a row") && error.contains("nobody answers"), "{error}");
@@ -288,14 +272,7 @@ fn a_missing_database_is_told_before_anything_is_played() {
     let (mut set, databases) = small_set(folder.path());
     set.questions[9].db_id = "gone".into();
     let stop = Stop::default();
-    let evaluation = Evaluation {
-        set: &set,
-        databases: &databases,
-        config: config(&set, "m"),
-        opening: &opening,
-        tools: ToolOptions::default(),
-        stop: &stop,
-    };
+    let evaluation = evaluation(&set, &databases, config(&set, "m"), &stop);
     let path = folder.path().join("run");
     let error = run(&evaluation, &path, vec![Scripted::new(Script::Oracle)], &|_| {}).unwrap_err();
     assert!(matches!(error, Error::NoDatabase { .. }), "{error}");

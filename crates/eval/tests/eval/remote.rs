@@ -9,14 +9,13 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use glowworm_agent::{GenerateRequest, Segment, Stop};
-use glowworm_database::ToolOptions;
 use glowworm_eval::remote::{Client, Counting, Endpoint, RemoteModel};
-use glowworm_eval::{Evaluation, Metric, run};
+use glowworm_eval::{Metric, run};
 use glowworm_session::{LanguageModel, Sampling};
 use pollster::block_on;
 use serde_json::{Value as Json, json};
 
-use crate::support::{config, opening, small_set};
+use crate::support::{config, evaluation, small_set};
 
 /// What the server does with a request.
 #[derive(Clone)]
@@ -290,14 +289,7 @@ fn a_whole_run_with_many_episodes_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let (set, databases) = small_set(folder.path());
     let stop = glowworm_eval::Stop::default();
-    let evaluation = Evaluation {
-        set: &set,
-        databases: &databases,
-        config: config(&set, "remote"),
-        opening: &opening,
-        tools: ToolOptions::default(),
-        stop: &stop,
-    };
+    let evaluation = evaluation(&set, &databases, config(&set, "remote"), &stop);
     let client = server.client(|_| {});
     let players: Vec<RemoteModel> = (0..5).map(|_| model(client.clone())).collect();
     let summary = run(&evaluation, &folder.path().join("run"), players, &|_| {}).unwrap();

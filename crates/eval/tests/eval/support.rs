@@ -113,6 +113,16 @@ pub fn config(set: &QuestionSet, model: &str) -> RunConfig {
     }
 }
 
+/// An evaluation with the tests' opening and the tools as they are.
+pub fn evaluation<'a>(
+    set: &'a QuestionSet,
+    databases: &'a Databases,
+    config: RunConfig,
+    stop: &'a Stop,
+) -> Evaluation<'a> {
+    Evaluation { set, databases, config, opening: &opening, tools: ToolOptions::default(), stop }
+}
+
 /// Plays a script over a set with two players.
 pub fn play(
     set: &QuestionSet,
@@ -122,7 +132,6 @@ pub fn play(
     folder: &Path,
 ) -> Summary {
     let stop = Stop::default();
-    let evaluation =
-        Evaluation { set, databases, config, opening: &opening, tools: ToolOptions::default(), stop: &stop };
+    let evaluation = evaluation(set, databases, config, &stop);
     run(&evaluation, folder, vec![Scripted::new(script), Scripted::new(script)], &|_| {}).unwrap()
 }
