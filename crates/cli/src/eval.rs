@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::Args;
-use glowworm_agent::{Limits, SchemaMode};
+use clap::{ArgGroup, Args};
+use glowworm_agent::{EndedBy, Limits, SchemaMode};
 use glowworm_database::ToolOptions;
 use glowworm_eval::predictions::{Predictions, score};
 use glowworm_eval::remote::{Client, Counting, Endpoint, RemoteModel};
@@ -30,12 +30,13 @@ use crate::terminal::{notice, print};
 
 /// The question set.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("source").required(true)))]
 pub struct SetArgs {
     /// A set that comes with the program
-    #[arg(long, value_enum, required_unless_present = "questions", conflicts_with_all = ["questions", "databases"])]
+    #[arg(long, value_enum, group = "source", conflicts_with = "databases")]
     pub suite: Option<Suite>,
     /// The question file, or a folder with one in it
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", group = "source")]
     pub questions: Option<PathBuf>,
     /// The folder with the databases [default: the folder of the questions]
     #[arg(long, value_name = "DIR")]
@@ -355,6 +356,13 @@ impl Job {
         };
         let summary = glowworm_eval::run(&evaluation, &self.out, players, &watch)?;
         bar.finish_and_clear();
+        if let Some(error) = &summary.behaviour.error {
+            let count = summary.behaviour.ended_by.get(EndedBy::Error.name()).copied().unwrap_or(0);
+            notice(&format!(
+                "{count} of {} episodes ended by an error, which says nothing of the model's answers; the first one: {error}",
+                summary.episodes
+            ));
+        }
         if self.json {
             print(&pretty(&summary)?)?;
         } else {
@@ -422,16 +430,12 @@ pub fn score_file(args: &ScoreArgs) -> Result<()> {
     if predictions.is_empty() {
         return Err(Error::Usage(format!("{} has no predictions", args.predictions.display())));
     }
-    if predictions.have_places() && (args.set.limit.is_some() || !args.set.difficulty.is_empty()) {
-        return Err(Error::Usage(
-            "the predictions have no ids, so their places count, and a part of the questions has others; leave out --limit and \
-             --difficulty, or give ids".into(),
-        ));
-    }
+    let assigned = predictions.assign(&set);
+    assigned.notices.iter().for_each(|text| notice(text));
     let bar = bar(metrics[0]);
     bar.set_length(set.questions.len() as u64);
     let scores =
-        score(&set.questions, &predictions, &databases, &metrics, &mut |done| bar.set_position(done as u64))?;
+        score(&set.questions, &assigned, &databases, &metrics, &mut |done| bar.set_position(done as u64))?;
     bar.finish_and_clear();
     if args.json {
         return print(&pretty(&scores)?);

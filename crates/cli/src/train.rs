@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use glowworm_model::reference::{Device, Model, cpu};
 use glowworm_train::grpo::{self, GrpoTrainer};
 use glowworm_train::lexicon::Split;
+use glowworm_train::shards::Kept;
 use glowworm_train::training::checkpoint::{self, Standing};
 use glowworm_train::training::data::{self, Amount};
 use glowworm_train::training::evaluate::{Evaluation, Questions, evaluate};
@@ -68,6 +69,9 @@ pub struct TrainArgs {
     /// Longer episodes are left out, in tokens
     #[arg(long, value_name = "N", default_value_t = 800, help_heading = "Data")]
     pub longest: usize,
+    /// Share of the samples with made-up words that are kept: less than 1 for the end of a training
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0, help_heading = "Data")]
+    pub odd: f64,
     /// Tokens of a batch, on each rank
     #[arg(long, value_name = "N", default_value_t = 1536, help_heading = "Training")]
     pub budget: usize,
@@ -239,7 +243,7 @@ impl TrainArgs {
             shards: self.shards,
             per_shard: self.per_shard,
             from: self.from,
-            longest: self.longest,
+            kept: Kept { longest: self.longest, odd: self.odd },
         }
     }
 

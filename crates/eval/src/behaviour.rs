@@ -14,6 +14,9 @@ use crate::tables::Stage;
 pub struct Behaviour {
     /// How it ended.
     pub ended_by: EndedBy,
+    /// What was wrong, where it ended by an error of the model or of its server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
     /// Whether it ended by a `submit_sql` of the model's own.
     pub submitted: bool,
     /// Whether the token budget changed its course.
@@ -81,6 +84,7 @@ impl Behaviour {
         let completed = trace.turns.iter().filter(|turn| turn.completion.is_some());
         Self {
             ended_by,
+            error: outcome.filter(|_| ended_by == EndedBy::Error).and_then(|outcome| outcome.message.clone()),
             submitted: ended_by == EndedBy::SubmitSql,
             token_budget_hit: outcome.is_some_and(|outcome| outcome.token_budget_hit),
             turns: stats.turns,

@@ -1,6 +1,6 @@
 //! Scoring SQL that was made elsewhere.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use serde::Serialize;
@@ -12,16 +12,23 @@ use crate::files::read_text;
 use crate::metric::Metric;
 use crate::question::Question;
 use crate::score::{GoldState, Judgement, Scorer};
+use crate::sets::QuestionSet;
 use crate::stats::Share;
 
 /// What follows the query in BIRD's prediction files, with the database's name after it.
 const BIRD_MARK: &str = "\t----- bird -----\t";
 
-/// Predicted queries, by the question's id or by its position in the file.
+/// Predicted queries, as a file has them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Predictions {
-    by_id: HashMap<String, String>,
-    by_position: Vec<String>,
+    /// By an id, or by what a map calls them.
+    keyed: HashMap<String, String>,
+    /// Without an id: by their place in the file.
+    placed: BTreeMap<usize, String>,
+    /// The keys are places in the question file, as BIRD's own are.
+    bird: bool,
+    /// Ids that the file has more than once.
+    repeated: BTreeSet<String>,
 }
 
 impl Predictions {
@@ -47,27 +54,30 @@ impl Predictions {
             Some('[') => {
                 let list: Vec<Json> =
                     serde_json::from_str(&text).map_err(|error| problem(None, error.to_string()))?;
-                for (index, json) in list.iter().enumerate() {
-                    found.add(json).map_err(|what| problem(None, format!("entry {}: {what}", index + 1)))?;
+                for (place, json) in list.iter().enumerate() {
+                    let added = found.add(place, json);
+                    added.map_err(|what| problem(None, format!("entry {}: {what}", place + 1)))?;
                 }
             }
             Some('{') => match serde_json::from_str::<BTreeMap<String, Json>>(&text) {
                 Ok(map) if map.values().all(|value| value.is_string() || value.is_null()) => {
-                    for (id, query) in map {
-                        found.by_id.insert(id, clean(query.as_str().unwrap_or("")));
+                    for (key, query) in map {
+                        let query = query.as_str().unwrap_or("");
+                        found.bird |= query.contains(BIRD_MARK);
+                        found.keyed.insert(key, clean(query));
                     }
                 }
                 _ => {
-                    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty())
-                    {
+                    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+                    for (place, (index, line)) in lines.enumerate() {
                         let number = Some(index + 1);
                         let json =
                             serde_json::from_str(line).map_err(|error| problem(number, error.to_string()))?;
-                        found.add(&json).map_err(|what| problem(number, what))?;
+                        found.add(place, &json).map_err(|what| problem(number, what))?;
                     }
                 }
             },
-            _ => found.by_position = text.lines().map(clean).collect(),
+            _ => found.placed = text.lines().map(clean).enumerate().collect(),
         }
         Ok(found)
     }
@@ -80,15 +90,15 @@ impl Predictions {
                 && let Some(id) = path.file_stem()
             {
                 let text = read_text(&path)?;
-                found.by_id.insert(id.to_string_lossy().into_owned(), clean(&text));
+                found.keyed.insert(id.to_string_lossy().into_owned(), clean(&text));
             }
         }
         Ok(found)
     }
 
-    fn add(&mut self, json: &Json) -> Result<(), String> {
+    fn add(&mut self, place: usize, json: &Json) -> Result<(), String> {
         if let Some(query) = json.as_str() {
-            self.by_position.push(clean(query));
+            self.placed.insert(place, clean(query));
             return Ok(());
         }
         if !json.is_object() {
@@ -98,29 +108,78 @@ impl Predictions {
             |names: &[&str]| names.iter().find_map(|name| json.get(*name)).filter(|value| !value.is_null());
         let query = field(&["predicted_sql", "prediction", "sql", "SQL", "query"]);
         let query = clean(query.and_then(Json::as_str).unwrap_or(""));
-        match field(&["id", "question_id", "instance_id"]) {
-            Some(Json::String(id)) => drop(self.by_id.insert(id.clone(), query)),
-            Some(Json::Number(id)) => drop(self.by_id.insert(id.to_string(), query)),
-            _ => self.by_position.push(query),
+        let id = match field(&["id", "question_id", "instance_id"]) {
+            Some(Json::String(id)) => id.clone(),
+            Some(Json::Number(id)) => id.to_string(),
+            _ => {
+                self.placed.insert(place, query);
+                return Ok(());
+            }
+        };
+        if self.keyed.insert(id.clone(), query).is_some() {
+            self.repeated.insert(id);
         }
         Ok(())
     }
 
-    /// The prediction for a question: under its id, else by its position in the set, from 0 (as BIRD's files have it).
-    pub fn get(&self, question: &Question, position: usize) -> Option<&str> {
-        let by_id = self.by_id.get(&question.id).or_else(|| self.by_id.get(&position.to_string()));
-        by_id.or_else(|| self.by_position.get(position)).map(String::as_str).filter(|query| !query.is_empty())
-    }
-
-    /// Whether some are told by their place in the file alone: they can only be scored against a whole set.
-    pub fn have_places(&self) -> bool {
-        !self.by_position.is_empty()
-    }
-
     /// Whether there is none at all.
     pub fn is_empty(&self) -> bool {
-        self.by_id.is_empty() && self.by_position.is_empty()
+        self.keyed.is_empty() && self.placed.is_empty()
     }
+
+    /// Finds the prediction for each question of a set.
+    ///
+    /// Keys are ids, all of them, or they are all places in the question file, counted from 0: the latter where the queries
+    /// carry BIRD's mark, or where not every key is an id but every one is such a place. What has no key counts by its own
+    /// place. Places are those of the whole question file, however few of its questions were selected.
+    pub fn assign(&self, set: &QuestionSet) -> Assigned<'_> {
+        let places: HashMap<&str, usize> =
+            set.ids.iter().enumerate().map(|(place, id)| (id.as_str(), place)).collect();
+        let place_of = |key: &str| key.parse::<usize>().ok().filter(|place| *place < set.ids.len());
+        let are_ids = self.keyed.keys().all(|key| places.contains_key(key.as_str()));
+        let by_place = self.bird || (!are_ids && self.keyed.keys().all(|key| place_of(key).is_some()));
+        let known = |key: &str| if by_place { place_of(key).is_some() } else { places.contains_key(key) };
+        let find = |question: &Question| {
+            let place = places.get(question.id.as_str()).copied();
+            let key = if by_place { place.map(|place| place.to_string()) } else { Some(question.id.clone()) };
+            let keyed = key.and_then(|key| self.keyed.get(&key));
+            let query = keyed.or_else(|| self.placed.get(&place?));
+            query.map(String::as_str).filter(|query| !query.is_empty())
+        };
+        let mut notices = Vec::new();
+        let mut unknown: Vec<&str> =
+            self.keyed.keys().map(String::as_str).filter(|key| !known(key)).collect();
+        unknown.sort_unstable();
+        if let Some(first) = unknown.first() {
+            notices.push(format!(
+                "{} predictions are for questions that {} does not have, {first:?} for one",
+                unknown.len(),
+                set.name
+            ));
+        }
+        if let Some(first) = self.repeated.first() {
+            let count = self.repeated.len();
+            notices.push(format!("{count} ids have several predictions, {first:?} for one; the last counts"));
+        }
+        let last = self.placed.iter().rev().find(|(_, query)| !query.is_empty());
+        if let Some((place, _)) = last.filter(|(place, _)| **place >= set.ids.len()) {
+            let (count, of) = (place + 1, set.ids.len());
+            notices.push(format!(
+                "there are {count} predictions for the {of} questions of {}: is it the right set?",
+                set.name
+            ));
+        }
+        Assigned { queries: set.questions.iter().map(find).collect(), notices }
+    }
+}
+
+/// The predictions for the questions of a set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Assigned<'p> {
+    /// The query for each question, in the order of the set.
+    pub queries: Vec<Option<&'p str>>,
+    /// What about the file looks as if it belonged to other questions.
+    pub notices: Vec<String>,
 }
 
 /// The query alone: no mark of BIRD's, no tab and database as in Spider's gold files, no white space.
@@ -166,25 +225,25 @@ pub struct Scored {
     pub judgement: Judgement,
 }
 
-/// Scores predictions. `watch` is told after each question how many are done.
+/// Scores the predictions for these questions. `watch` is told after each question how many are done.
 ///
 /// # Errors
 ///
 /// When a database cannot be opened.
 pub fn score(
     questions: &[Question],
-    predictions: &Predictions,
+    predictions: &Assigned<'_>,
     databases: &Databases,
     metrics: &[Metric],
     watch: &mut dyn FnMut(usize),
 ) -> Result<Scores> {
     let mut scorer = Scorer::new(databases, metrics);
     let mut verdicts: Vec<Scored> = Vec::with_capacity(questions.len());
-    for (position, question) in questions.iter().enumerate() {
-        let sql = predictions.get(question, position);
+    for (question, sql) in questions.iter().zip(&predictions.queries) {
+        let sql = *sql;
         let judgement = scorer.judge(question, sql)?;
         verdicts.push(Scored { id: question.id.clone(), sql: sql.map(str::to_owned), judgement });
-        watch(position + 1);
+        watch(verdicts.len());
     }
     let count = |state: GoldState| verdicts.iter().filter(|one| one.judgement.gold == state).count() as u64;
     let accuracy = |keep: fn(GoldState) -> bool| {

@@ -16,6 +16,7 @@
 
 use std::fmt;
 use std::ops::ControlFlow;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use glowworm_agent::{GenerateRequest, Segment, Stop, TokenCounts};
@@ -30,6 +31,8 @@ use crate::random::Random;
 
 /// Statuses after which a request is tried again.
 const RETRIED: [u16; 6] = [408, 429, 500, 502, 503, 504];
+/// How often an episode that waits for the server asks whether it is still wanted.
+const LISTENING: Duration = Duration::from_millis(100);
 /// Words of Qwen3.5 that are control tokens without the form `<|…|>`.
 const RESERVED: [&str; 6] =
     ["<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"];
@@ -178,6 +181,29 @@ impl Client {
             }
         }
         Err(self.error("no attempt was made".to_owned()))
+    }
+
+    /// The same from a thread of its own, asking now and then whether to go on. None where it is not to: what the server still
+    /// sends is nobody's.
+    fn request_while(
+        &self,
+        route: &'static str,
+        body: Json,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Json>> {
+        let (send, answers) = mpsc::channel();
+        let client = self.clone();
+        std::thread::spawn(move || drop(send.send(client.request(route, &body))));
+        loop {
+            match answers.recv_timeout(LISTENING) {
+                Ok(answer) => return answer.map(Some),
+                Err(RecvTimeoutError::Timeout) if go_on() => {}
+                Err(RecvTimeoutError::Timeout) => return Ok(None),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(self.error("the request ended without an answer".to_owned()));
+                }
+            }
+        }
     }
 
     fn post(&self, route: &str, body: &Json) -> Result<Json, Failure> {
@@ -341,7 +367,11 @@ impl LanguageModel for RemoteModel {
         if let Some(body) = body.as_object_mut() {
             body.retain(|_, value| !value.is_null());
         }
-        let answer = self.client.request("/v1/completions", &body)?;
+        let mut go_on = || on_text("").is_continue();
+        let Some(answer) = self.client.request_while("/v1/completions", body, &mut go_on)? else {
+            let tokens = TokenCounts { appended, generated: 0 };
+            return Ok(Generated { text: String::new(), tokens, stop: Stop::Cancelled, reused: 0 });
+        };
         let choice = answer.pointer("/choices/0");
         let text = choice.and_then(|choice| choice.get("text")).and_then(Json::as_str).ok_or_else(|| {
             self.client

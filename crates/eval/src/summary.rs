@@ -81,6 +81,9 @@ pub struct BehaviourSummary {
     pub submitted: Share,
     /// How episodes ended.
     pub ended_by: BTreeMap<String, u64>,
+    /// What the first of those that ended by an error says of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
     /// Calls an episode.
     pub calls: Middle,
     /// Turns an episode, the final one included.
@@ -283,6 +286,7 @@ impl BehaviourSummary {
         Self {
             submitted: Share::of(all().map(|one| one.submitted)),
             ended_by,
+            error: all().find_map(|one| one.error.clone()),
             calls: middle(|one| f64::from(one.calls)),
             turns: middle(|one| f64::from(one.turns)),
             invalid_calls: Share::new(sum(|one| one.invalid_calls), sum(|one| one.calls)),

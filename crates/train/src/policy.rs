@@ -7,7 +7,7 @@
 use crate::condition::Lookup;
 use crate::oracle::call_text;
 use crate::question::{BETWEEN, Question};
-use crate::schema::World;
+use crate::schema::{ColumnKind, World, quoted};
 use crate::tools;
 use glowworm_agent::parse::{Found, parse_turn};
 use std::collections::BTreeSet;
@@ -144,18 +144,32 @@ impl<'a> Policy<'a> {
         let h = self.later?;
         Some(if self.world.declared {
             let ends = vec![("table_a", self.names[0]), ("table_b", self.names[1])];
-            Turn { think: "No link.".into(), calls: vec![("join_path", ends)] }
+            Turn { think: "link = none".into(), calls: vec![("join_path", ends)] }
         } else {
             let call = ("describe_table", vec![("table_name", self.names[h])]);
-            Turn { think: format!("No link. {BETWEEN} = {}", self.names[h]), calls: vec![call] }
+            Turn { think: format!("link = none, {BETWEEN} = {}", self.names[h]), calls: vec![call] }
         })
     }
 
-    /// What the question's phrases mean.
+    /// The columns through which the tables are joined, then what the question's phrases mean.
     pub fn columns(&self) -> String {
-        let columns: Vec<String> =
-            self.q.links.iter().map(|(said, column)| format!("{said} = {column}")).collect();
+        let keys = self.keys();
+        let link = (!keys.is_empty()).then(|| format!("link = {}", keys.join(", ")));
+        let said = self.q.links.iter().map(|(said, column)| format!("{said} = {column}"));
+        let columns: Vec<String> = link.into_iter().chain(said).collect();
         if columns.is_empty() { "count rows".into() } else { columns.join(", ") }
+    }
+
+    /// The keys by which the question's tables point to each other, as gold's query writes them.
+    fn keys(&self) -> Vec<String> {
+        let mine = |table: usize| self.q.tables.iter().any(|(_, t)| *t == table);
+        let tables = self.q.tables.iter().map(|(_, t)| &self.world.tables[*t]);
+        tables
+            .flat_map(|t| t.columns.iter().map(move |c| (t, c)))
+            .filter(|(_, c)| matches!(&c.kind, ColumnKind::Link(to, _) if mine(*to)))
+            .map(|(t, c)| format!("{}.{}", quoted(&t.name), quoted(&c.name)))
+            .filter(|key| self.q.sql.contains(key))
+            .collect()
     }
 
     /// Lists the values of columns whose spelling is unsure, but for those that were.

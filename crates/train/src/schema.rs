@@ -127,6 +127,8 @@ pub struct World {
     pub shape: Shape,
     /// Keys are declared in the DDL.
     pub declared: bool,
+    /// Some words are rare or made-up ones in the place of what such a database would say.
+    pub odd: bool,
     /// `CREATE TABLE` statements in creation order.
     pub ddl: Vec<String>,
     /// The database itself.
@@ -338,7 +340,7 @@ impl<'a> Builder<'a> {
             }
         }
         let image = crate::tools::image(&mut connection)?;
-        Ok(Some(World { tables, shape, declared, ddl, connection, image }))
+        Ok(Some(World { tables, shape, declared, odd: self.rare > 0.0, ddl, connection, image }))
     }
 
     fn core(&mut self, rng: &mut Rng, domain: &Domain) -> Option<(Vec<Table>, Shape)> {
@@ -495,9 +497,10 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A column name with more than people say: a unit, or a word that nobody asks for.
+    /// A column name with more than people say: a unit, or, in odd databases, a word that nobody asks for.
     fn longer(&self, rng: &mut Rng, words: String, numeric: bool) -> String {
-        match rng.weighted(&[82, if numeric { 10 } else { 0 }, 4, 4]) {
+        let odd = if self.rare > 0.0 { 6 } else { 0 };
+        match rng.weighted(&[82, if numeric { 10 } else { 0 }, odd, odd]) {
             0 => words,
             1 => format!("{words} {}", rng.pick(&UNITS)),
             2 => format!("{words} {}", self.word(rng)),

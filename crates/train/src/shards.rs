@@ -24,6 +24,23 @@ pub struct Tokens {
     pub marks: Vec<u8>,
 }
 
+/// Which samples a shard keeps.
+#[derive(Clone, Copy, Debug)]
+pub struct Kept {
+    /// Tokens of the longest episode.
+    pub longest: usize,
+    /// Share of the samples over an odd database ([`World::odd`](crate::schema::World::odd)) that are kept. They teach
+    /// to copy any name; the end of a training is better spent on databases as people make them.
+    pub odd: f64,
+}
+
+impl Kept {
+    /// Whether an odd sample of this seed is among those kept.
+    fn odd(self, seed: u64) -> bool {
+        (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11) as f64 / (1u64 << 53) as f64 <= self.odd
+    }
+}
+
 /// Reads a shard.
 ///
 /// # Errors
@@ -74,13 +91,17 @@ pub fn write(
     out: &Path,
     first: u64,
     count: u64,
-    longest: usize,
+    kept: Kept,
 ) -> Result<String> {
     let (mut lengths, mut ids, mut marks) = (Vec::new(), Vec::new(), Vec::new());
     let mut dropped = 0;
     for seed in first..first + count {
-        let (i, m) = encoder.encode(&sample(lexicon, Split::Train, seed)?.pieces)?;
-        if i.len() > longest {
+        let sample = sample(lexicon, Split::Train, seed)?;
+        if sample.world.odd && !kept.odd(seed) {
+            continue;
+        }
+        let (i, m) = encoder.encode(&sample.pieces)?;
+        if i.len() > kept.longest {
             dropped += 1;
             continue;
         }
@@ -132,6 +153,15 @@ mod tests {
         let episodes = parse(&shard()).unwrap();
         assert_eq!(episodes[0], Tokens { ids: vec![7, 300], marks: vec![0, 1] });
         assert_eq!(episodes[1], Tokens { ids: vec![9], marks: vec![2] });
+    }
+
+    #[test]
+    fn odd_samples_are_kept_in_the_share_asked_for() {
+        for odd in [0.0, 0.25, 1.0] {
+            let kept = Kept { longest: 800, odd };
+            let share = (0..4000).filter(|&seed| kept.odd(3_744_000 + seed)).count() as f64 / 4000.0;
+            assert!((share - odd).abs() < 0.03, "{share} for {odd}");
+        }
     }
 
     #[test]

@@ -5,13 +5,14 @@ mod toy;
 
 use glowworm_model::reference::cpu;
 use glowworm_train::lexicon::Lexicon;
+use glowworm_train::lexicon::Split;
 use glowworm_train::oracle::{Piece, Source};
 use glowworm_train::sample::sample;
+use glowworm_train::shards::{self, Kept};
 use glowworm_train::tokenizer::{Encoder, train_on_samples};
 use glowworm_train::training::checkpoint::FILE;
 use glowworm_train::training::evaluate::{Questions, evaluate};
 use glowworm_train::training::{Rates, Schedule, Settings, Trainer, export};
-use glowworm_train::{lexicon::Split, shards};
 use std::path::Path;
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ fn corpus(folder: &Path) -> String {
     let words = train_on_samples(&lexicon, 1100, 60).unwrap();
     let encoder = Encoder::new(&words).unwrap();
     for first in [0, 40] {
-        shards::write(&lexicon, &encoder, folder, first, 40, 700).unwrap();
+        shards::write(&lexicon, &encoder, folder, first, 40, Kept { longest: 700, odd: 1.0 }).unwrap();
     }
     words
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{file, folder, glowworm, repository, text};
 
@@ -104,9 +104,16 @@ fn sql_made_elsewhere_is_scored() {
     assert_eq!(scores["questions"], 100);
     assert_eq!(scores["failed"], 1);
     assert_eq!(right(&scores), 99);
-    // A part of the questions has other places.
-    let part = glowworm([&arguments[..], &["--limit", "5"]].concat()).expect(2).err;
-    assert!(part.contains("ids"), "{part}");
+    // A part of the questions keeps the places of the whole file.
+    let part = glowworm([&arguments[..], &["--limit", "60", "--seed", "3"]].concat()).expect(0);
+    let scores: Value = serde_json::from_str(&part.out).unwrap();
+    assert_eq!(scores["questions"], 60);
+    assert_eq!(right(&scores) + scores["failed"].as_u64().unwrap(), 60);
+
+    let other =
+        file(&folder, "other.json", json!({"1": "SELECT 1", "no-such-question": "SELECT 2"}).to_string());
+    let told = glowworm(["score", "--suite", "hand", "--predictions", text(&other)]).expect(0).err;
+    assert!(told.contains("no-such-question"), "{told}");
 
     let empty = file(&folder, "empty.sql", "");
     glowworm(["score", "--suite", "hand", "--predictions", text(&empty)]).expect(2);
@@ -127,7 +134,8 @@ fn the_built_in_model_is_evaluated_on_the_software_gpu() {
 fn a_set_is_needed_and_only_one() {
     let folder = folder();
     let out = folder.path().join("run");
-    glowworm(["eval", "--out", text(&out)]).expect(2);
+    let none = glowworm(["eval", "--out", text(&out)]).expect(2).err;
+    assert!(none.contains("--suite") && none.contains("--questions"), "{none}");
     glowworm(["eval", "--suite", "hand", "--questions", "x.json", "--out", text(&out)]).expect(2);
     glowworm(["eval", "--questions", "no-such-file.json", "--out", text(&out)]).expect(2);
     glowworm(["report", text(&out), "--markdown"]).expect(2);

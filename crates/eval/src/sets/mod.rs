@@ -138,6 +138,8 @@ pub struct QuestionSet {
     pub format: Format,
     /// The questions, in the order of the file.
     pub questions: Vec<Question>,
+    /// The ids of all questions of the file, those that were not selected too.
+    pub ids: Vec<String>,
     /// Records left out because they have no usable wording in the style that is asked for.
     pub without_phrasing: usize,
 }
@@ -189,7 +191,13 @@ pub fn read(path: &Path, selection: &Selection) -> Result<QuestionSet> {
         Format::Spider2 => Some(spider2::Golds::open(&file, selection.gold.as_deref())?),
         _ => None,
     };
-    let mut set = QuestionSet { name: name(&file), format, questions: Vec::new(), without_phrasing: 0 };
+    let mut set = QuestionSet {
+        name: name(&file),
+        format,
+        questions: Vec::new(),
+        ids: Vec::new(),
+        without_phrasing: 0,
+    };
     for (index, (line, json)) in records.iter().enumerate() {
         let record = Record::new(json);
         let problem = |problem: String| {
@@ -217,6 +225,7 @@ pub fn read(path: &Path, selection: &Selection) -> Result<QuestionSet> {
         }
     }
     make_ids_differ(&mut set.questions);
+    set.ids = set.questions.iter().map(|question| question.id.clone()).collect();
     select(&mut set, selection)?;
     Ok(set)
 }

@@ -18,7 +18,7 @@ fn against_themselves(folder: &std::path::Path, format: Option<Format>) -> Score
     std::fs::write(file.path(), serde_json::to_string(&predictions).unwrap()).unwrap();
     let predictions = Predictions::read(file.path()).unwrap();
     let databases = Databases::new(folder).unwrap();
-    score(&set.questions, &predictions, &databases, &Metric::ALL, &mut |_| {}).unwrap()
+    score(&set.questions, &predictions.assign(&set), &databases, &Metric::ALL, &mut |_| {}).unwrap()
 }
 
 fn all_right(scores: &Scores) {

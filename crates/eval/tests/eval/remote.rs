@@ -299,3 +299,51 @@ fn a_whole_run_with_many_episodes_at_once() {
     assert_eq!(summary.behaviour.turns.mean, 2.0);
     assert!(server.most.load(Ordering::SeqCst) >= 3, "episodes were played at once");
 }
+
+#[test]
+fn a_run_ends_at_once_though_the_server_is_silent() {
+    // The server answers only when the run is over, or not within the time of a test.
+    let (over, wait) = std::sync::mpsc::channel::<()>();
+    let wait = Mutex::new(wait);
+    let stop = Arc::new(glowworm_eval::Stop::default());
+    let asked = Arc::clone(&stop);
+    let server = Server::new(move |route, body| {
+        if route == "/tokenize" {
+            return counted(body);
+        }
+        asked.request();
+        let _ = wait.lock().unwrap().recv_timeout(Duration::from_secs(100));
+        Answer::Json(completion("late", "stop"))
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let (set, databases) = small_set(folder.path());
+    let evaluation = evaluation(&set, &databases, config(&set, "remote"), &stop);
+    let begun = Instant::now();
+    let players = vec![model(server.client(|_| {}))];
+    let summary = run(&evaluation, &folder.path().join("run"), players, &|_| {}).unwrap();
+    assert_eq!(summary.episodes, 0, "what was asked is dropped");
+    assert!(begun.elapsed() < Duration::from_secs(60), "it waited for the server");
+    drop(over);
+}
+
+#[test]
+fn what_a_failing_server_says_is_in_the_summary() {
+    let server = Server::new(|route, body| match route {
+        "/tokenize" => counted(body),
+        _ if body["prompt"].as_str().unwrap().contains("Question z1?") => {
+            Answer::Status(400, "", "{\"error\": {\"message\": \"the context is too long\"}}")
+        }
+        _ => Answer::Json(completion(
+            "so</think>\n{\"tool\": \"submit_sql\", \"args\": {\"sql\": \"SELECT 1\"}}",
+            "stop",
+        )),
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let (set, databases) = small_set(folder.path());
+    let stop = glowworm_eval::Stop::default();
+    let evaluation = evaluation(&set, &databases, config(&set, "remote"), &stop);
+    let players = vec![model(server.client(|_| {}))];
+    let summary = run(&evaluation, &folder.path().join("run"), players, &|_| {}).unwrap();
+    assert_eq!(summary.behaviour.ended_by.get("error"), Some(&1));
+    assert!(summary.behaviour.error.unwrap().contains("the context is too long"));
+}

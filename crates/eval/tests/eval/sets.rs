@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use glowworm_eval::predictions::{Predictions, score};
-use glowworm_eval::sets::{Format, Selection, read};
+use glowworm_eval::sets::{Format, QuestionSet, Selection, read};
 use glowworm_eval::{Databases, Gold, Metric, Question};
 
 use crate::support::{make, shared};
@@ -124,7 +124,8 @@ fn spider2_has_results_for_golds() {
     for (predicted, right) in [("predicted", 1), ("wrong", 0), ("evaluation_suite", 0)] {
         let predictions = Predictions::read(&at.join(predicted)).unwrap();
         let metrics = [Metric::Spider2];
-        let scores = score(&set.questions, &predictions, &databases, &metrics, &mut |_| {}).unwrap();
+        let scores =
+            score(&set.questions, &predictions.assign(&set), &databases, &metrics, &mut |_| {}).unwrap();
         assert_eq!(scores.accuracy[&Metric::Spider2].count, right, "{predicted}");
         assert_eq!(scores.predicted, u64::from(predicted != "evaluation_suite"));
     }
@@ -155,25 +156,74 @@ fn what_is_wrong_with_a_file_is_said() {
     assert!(read(at, &Selection::default()).unwrap_err().to_string().contains("questions.json"));
 }
 
+/// A set whose file has questions of these ids, of which those at the places `kept` were selected.
+fn a_set(ids: &[&str], kept: &[usize]) -> QuestionSet {
+    let question = |id: &str| Question::new(id, "d", "?", vec!["SELECT 1".to_owned()]);
+    QuestionSet {
+        name: "set".to_owned(),
+        format: Format::Plain,
+        questions: kept.iter().map(|&place| question(ids[place])).collect(),
+        ids: ids.iter().map(|id| (*id).to_owned()).collect(),
+        without_phrasing: 0,
+    }
+}
+
+fn predictions(text: &str) -> Predictions {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "predictions", text);
+    Predictions::read(&folder.path().join("predictions")).unwrap()
+}
+
 #[test]
 fn the_forms_of_predictions() {
-    let folder = tempfile::tempdir().unwrap();
-    let question = Question::new("q7", "d", "?", vec!["SELECT 1".to_owned()]);
-    for (name, text) in [
-        ("bird.json", "{\"0\": \"SELECT 0\", \"3\": \"SELECT 2\\t----- bird -----\\td\"}"),
-        ("map.json", "{\"q7\": \"SELECT 2\", \"q8\": null}"),
-        ("list.json", "[\"a\", \"b\", \"c\", \"SELECT 2\"]"),
-        ("objects.json", "[{\"id\": \"q7\", \"sql\": \"SELECT 2\"}]"),
+    let set = a_set(&["q4", "q5", "q6", "q7"], &[0, 3]);
+    for (text, first) in [
+        ("{\"0\": \"SELECT 0\", \"3\": \"SELECT 2\\t----- bird -----\\td\"}", Some("SELECT 0")),
+        ("{\"q7\": \"SELECT 2\", \"q5\": null}", None),
+        ("[\"a\", \"b\", \"c\", \"SELECT 2\"]", Some("a")),
+        ("[{\"id\": \"q7\", \"sql\": \"SELECT 2\"}]", None),
+        ("[{\"id\": \"q4\", \"sql\": \"a\"}, \"b\", \"c\", {\"sql\": \"SELECT 2\"}]", Some("a")),
         (
-            "lines.jsonl",
-            "{\"question_id\": \"q6\", \"sql\": \"x\"}\n{\"question_id\": \"q7\", \"predicted_sql\": \"SELECT 2\"}\n",
+            "{\"question_id\": \"q6\", \"sql\": \"x\"}\n\n{\"question_id\": \"q7\", \"predicted_sql\": \"SELECT 2\"}\n",
+            None,
         ),
-        ("spider.txt", "a\nb\n\nSELECT 2\td\n"),
+        ("a\nb\n\nSELECT 2\td\n", Some("a")),
     ] {
-        write(folder.path(), name, text);
-        let predictions = Predictions::read(&folder.path().join(name)).unwrap();
-        assert_eq!(predictions.get(&question, 3), Some("SELECT 2"), "{name}");
+        let predictions = predictions(text);
+        let assigned = predictions.assign(&set);
+        assert_eq!(assigned.queries, [first, Some("SELECT 2")], "{text}");
+        assert!(assigned.notices.is_empty(), "{:?}", assigned.notices);
     }
+    let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "bad.json", "[1]");
     assert!(Predictions::read(&folder.path().join("bad.json")).unwrap_err().to_string().contains("entry 1"));
+}
+
+#[test]
+fn keys_are_ids_or_places_and_never_both() {
+    // Ids that look like places, in another order than the file's.
+    let set = a_set(&["2", "1", "7"], &[0, 1, 2]);
+    let ids = predictions("{\"1\": \"one\", \"2\": \"two\"}");
+    assert_eq!(ids.assign(&set).queries, [Some("two"), Some("one"), None]);
+    // 0 is no id, so these are places.
+    let places = predictions("{\"0\": \"two\", \"1\": \"one\", \"2\": \"seven\"}");
+    assert_eq!(places.assign(&set).queries, [Some("two"), Some("one"), Some("seven")]);
+    // BIRD's own files go by places, whatever the ids are.
+    let bird =
+        predictions("{\"2\": \"seven\\t----- bird -----\\td\", \"1\": \"one\\t----- bird -----\\td\"}");
+    assert_eq!(bird.assign(&set).queries, [None, Some("one"), Some("seven")]);
+}
+
+#[test]
+fn predictions_for_other_questions_are_told() {
+    let set = a_set(&["a", "b"], &[0, 1]);
+    let notices = |text: &str| predictions(text).assign(&set).notices.join("\n");
+    assert!(notices("{\"a\": \"x\", \"z\": \"y\", \"y\": \"y\"}").starts_with("2 predictions are for"));
+    assert!(
+        notices("[{\"id\": \"a\", \"sql\": \"x\"}, {\"id\": \"a\", \"sql\": \"y\"}]")
+            .contains("the last counts")
+    );
+    assert!(notices("x\ny\nz\n").contains("3 predictions for the 2 questions"));
+    assert_eq!(notices("x\ny\n\n\n"), "");
+    assert_eq!(notices("x"), "");
 }

@@ -66,7 +66,9 @@ pub fn small_set(folder: &Path) -> (QuestionSet, Databases) {
         question("z3", "zoo", "SELECT legs FROM animal WHERE kind = 'fox'", "simple"),
         question("z4", "zoo", "SELECT count(DISTINCT legs) FROM animal", "simple"),
     ];
-    let set = QuestionSet { name: "small".into(), format: Format::Plain, questions, without_phrasing: 0 };
+    let ids = questions.iter().map(|question| question.id.clone()).collect();
+    let set =
+        QuestionSet { name: "small".into(), format: Format::Plain, questions, ids, without_phrasing: 0 };
     (set, Databases::new(folder).unwrap())
 }
 

@@ -5,7 +5,7 @@ use glowworm_train::error::{Error, Result};
 use glowworm_train::lexicon::{Lexicon, Split};
 use glowworm_train::sample::sample;
 use glowworm_train::serve;
-use glowworm_train::shards;
+use glowworm_train::shards::{self, Kept};
 use glowworm_train::tokenizer::{Encoder, train_on_samples};
 use std::path::PathBuf;
 
@@ -71,6 +71,9 @@ enum Command {
         /// Longer episodes are left out.
         #[arg(long, default_value_t = 1024)]
         longest: usize,
+        /// Share of the samples with rare or made-up words in the place of a database's own that are kept: less than 1 for the end of a training.
+        #[arg(long, default_value_t = 1.0)]
+        odd: f64,
     },
     /// Answers tool calls and scores answers for an evaluator, one JSON line each way.
     Serve,
@@ -104,13 +107,14 @@ fn run(command: Command) -> Result<()> {
             std::fs::write(&out, json)
                 .map_err(|source| Error::File { path: out.display().to_string(), source })?;
         }
-        Command::Shards { tokenizer, out, from, per_shard, shards, longest } => {
+        Command::Shards { tokenizer, out, from, per_shard, shards, longest, odd } => {
             let json = std::fs::read_to_string(&tokenizer)
                 .map_err(|source| Error::File { path: tokenizer.display().to_string(), source })?;
             let encoder = Encoder::new(&json)?;
             for k in 0..shards {
                 let first = from + k * per_shard;
-                let figures = shards::write(&lexicon, &encoder, &out, first, per_shard, longest)?;
+                let figures =
+                    shards::write(&lexicon, &encoder, &out, first, per_shard, Kept { longest, odd })?;
                 println!("{figures}");
             }
         }

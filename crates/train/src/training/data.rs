@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::lexicon::Lexicon;
-use crate::shards;
+use crate::shards::{self, Kept};
 use crate::tokenizer::{Encoder, train_on_samples};
 use std::path::Path;
 
@@ -19,8 +19,8 @@ pub struct Amount {
     pub per_shard: u64,
     /// Seed of the first.
     pub from: u64,
-    /// Longer episodes are left out.
-    pub longest: usize,
+    /// Samples that are kept.
+    pub kept: Kept,
 }
 
 /// Makes the tokenizer, if the file is not there, and gives back its text.
@@ -51,7 +51,7 @@ pub fn shards(folder: &Path, tokenizer: &str, amount: Amount, say: &dyn Fn(Strin
     for shard in 0..amount.shards {
         let first = amount.from + shard * amount.per_shard;
         if !shards::path(folder, first).exists() {
-            say(shards::write(&lexicon, &encoder, folder, first, amount.per_shard, amount.longest)?);
+            say(shards::write(&lexicon, &encoder, folder, first, amount.per_shard, amount.kept)?);
         }
     }
     Ok(())
