@@ -1,11 +1,14 @@
 /** The page's end of the database worker: one request at a time, each with a limit on its time. */
 
 import type * as Comlink from "comlink";
+import sqlJsWasm from "sql.js/dist/sql-wasm-browser.wasm?url";
 import { message } from "./format";
+import hostWasm from "./generated/database_bg.wasm?url";
 import type { Table } from "./state";
 import { WorkerHandle } from "./worker-handle";
-import type { DatabaseApi } from "./workers/database";
+import type { DatabaseApi, Parts } from "./workers/database";
 import workerAddress from "./workers/database.ts?worker&url";
+import { keepScript } from "./workers/start";
 
 /** Seconds that a query may run. SQLite in a browser cannot be interrupted: past it the worker is ended. */
 export const QUERY_SECONDS = 5;
@@ -52,7 +55,34 @@ export interface RequestOptions {
 
 const CANCELLED = "interrupted: the query was cancelled";
 
-const start = (): Handle => new WorkerHandle<DatabaseApi>(workerAddress, "glowworm-database");
+/**
+ * All that a database worker consists of is fetched when the first one starts, and kept: a second database, or the same one
+ * after a runaway query, asks the server for nothing.
+ */
+let parts: Promise<Parts> | null = null;
+
+async function fetchParts(): Promise<Parts> {
+  const compiled = async (address: string): Promise<WebAssembly.Module> => {
+    const answer = await fetch(address);
+    if (!answer.ok) throw new Error(`a part of the page could not be fetched (status ${answer.status}); load the page again`);
+    return WebAssembly.compile(await answer.arrayBuffer());
+  };
+  const [host, sqlite] = await Promise.all([compiled(hostWasm), compiled(sqlJsWasm), keepScript(workerAddress)]);
+  return { host, sqlite };
+}
+
+function start(): Handle {
+  const handle = new WorkerHandle<DatabaseApi>(workerAddress, "glowworm-database");
+  parts ??= fetchParts();
+  parts
+    .then((given) => handle.call((remote) => remote.begin(given)))
+    .catch((error: unknown) => {
+      // Whoever comes next tries again.
+      parts = null;
+      handle.end(error instanceof Error ? error : new Error(message(error)));
+    });
+  return handle;
+}
 
 export class DatabaseClient {
   #handle: Handle | null = null;

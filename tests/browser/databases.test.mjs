@@ -362,6 +362,25 @@ describe("a query that does not end", () => {
     assert.deepEqual([next.text, next.is_error], ["count(*)\n347", false]);
     await browser.close();
   });
+
+  test("asks the server for nothing, nor does another database: the workers' parts are kept", async () => {
+    const { browser, page, context, id } = await open();
+    await id("table-list").waitFor();
+    await page.evaluate(() => navigator.serviceWorker.ready);
+    await page.waitForTimeout(500);
+    const requests = [];
+    context.on("request", (request) => requests.push(request.url()));
+    const served = server.requests.length;
+    await id("database-file").setInputFiles(make("another.sqlite", "CREATE TABLE gull (id INTEGER PRIMARY KEY)", "INSERT INTO gull VALUES (7)"));
+    await page.getByTestId("database-name").filter({ hasText: "another.sqlite" }).waitFor();
+    await runSql(page, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n");
+    await page.getByTestId("error").filter({ hasText: "ran longer than 5 s" }).waitFor({ timeout: 8000 });
+    await runSql(page, "SELECT id FROM gull");
+    assert.deepEqual(await cells(page), [["7"]]);
+    assert.deepEqual(requests.filter((url) => !url.startsWith("blob:") && !url.startsWith("data:")), []);
+    assert.deepEqual(server.requests.slice(served), []);
+    await browser.close();
+  });
 });
 
 test("without WebGPU the page says why, and all but generation works", async () => {

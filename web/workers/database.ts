@@ -2,12 +2,18 @@
 
 import * as Comlink from "comlink";
 import initSqlJs from "sql.js";
-import sqlJsWasm from "sql.js/dist/sql-wasm-browser.wasm?url";
 import init, { DatabaseHost, checkTrace, headBytes, inspectFile, readTrace } from "../generated/database.js";
-import wasm from "../generated/database_bg.wasm?url";
 import type { Cell, QuerySummary } from "../cells";
 
-const ready = init({ module_or_path: wasm });
+/** What the page fetched and compiled once, for this worker and those after it. */
+export interface Parts {
+  host: WebAssembly.Module;
+  sqlite: WebAssembly.Module;
+}
+
+let begun: (parts: Parts) => void;
+const parts = new Promise<Parts>((resolve) => (begun = resolve));
+const ready = parts.then(({ host }) => init({ module_or_path: host }));
 
 let host: DatabaseHost | null = null;
 
@@ -17,8 +23,10 @@ function open(): DatabaseHost {
 }
 
 const api = {
+  begin: (given: Parts): void => begun(given),
   /** Opens a file and gives its catalog as JSON. What was open before is closed only when this succeeds. */
   async open(name: string, file: Blob, log: Blob | null, seconds: number): Promise<string> {
+    const { sqlite } = await parts;
     await ready;
     const unreadable = (): Error => new Error(`${name}: the file cannot be read; it was moved or changed, or there is not enough memory for it. Choose it again`);
     const head = new Uint8Array(
@@ -28,7 +36,10 @@ const api = {
     );
     inspectFile(name, head, file.size);
     const sql = await initSqlJs({
-      locateFile: () => sqlJsWasm,
+      instantiateWasm(imports: WebAssembly.Imports, done: (instance: WebAssembly.Instance) => void): object {
+        void WebAssembly.instantiate(sqlite, imports).then(done);
+        return {};
+      },
       useOldExtensionFunctions: false,
     } as Parameters<typeof initSqlJs>[0]);
     let bytes: Uint8Array;
