@@ -5,10 +5,13 @@
 A conversation goes on as long as the model writes what the policy (crates/train/src/policy.rs) would. At its first other turn two
 episodes are made: one in which the policy goes on from there at once, and one in which the model's turn stands, as context that is
 not to be learnt, and the policy goes on after it, as long as there are turns enough. So the model meets once more what it
-finds hard, and learns what to do after its own mistakes. A question that it answers in the policy's own words gives nothing.
+finds hard, and learns what to do after its own mistakes. Mistakes that nothing shows stand in no episode: after a query that runs and
+has rows, but the wrong ones, going on with another would teach to distrust what is right. A question that it answers in the policy's own words
+gives nothing.
 """
 import argparse
 import random
+import re
 from pathlib import Path
 
 import torch
@@ -17,6 +20,8 @@ from evaluate import Conversation, Server, after_stop, load, run
 
 # Marks of a shard's tokens: crates/train/src/shards.rs.
 LEARN, TEXT, CONTEXT = 1, 0, 2
+# A tool's answer to a query that was no good: an error, or names of columns and no rows.
+FAILED = re.compile(r"\nError: |Tool result:\n[^\n]*\n\n\[")
 
 
 class Taught(Conversation):
@@ -59,8 +64,9 @@ class Episode:
         answer = self.server(id=self.id, wrote=text)
         if "done" in answer:
             self.done, self.ok = True, answer["ok"]
-        else:
-            self.add(after_stop(answer["append"]))
+            return ""
+        self.add(after_stop(answer["append"]))
+        return "".join(text for _, text in answer["append"])
 
     def finish(self):
         """Lets the policy go on to the end; whether it could, and is right."""
@@ -80,7 +86,12 @@ def corrected(conversation, seed, encoder, server):
         for text in conversation.good:
             episode.turn(text, LEARN)
         if mistake is not None:
-            episode.turn(mistake, CONTEXT)
+            shown = episode.turn(mistake, CONTEXT)
+            hidden = '"run_query"' in mistake and not FAILED.search(shown)
+            right = (episode.server(teach=episode.id)["turn"] or "").startswith("Submit.")
+            if episode.done or (hidden and not right):
+                episode.server(close=episode.id)
+                continue
         if episode.finish():
             yield episode.ids, episode.marks
 
@@ -94,6 +105,7 @@ if __name__ == "__main__":
     A("--count", type=int, default=20_000, help="questions")
     A("--per-shard", type=int, default=2048, help="questions of a shard")
     A("--longest", type=int, default=800, help="longer episodes are left out")
+    A("--odd", type=float, default=1.0, help="share kept of the questions over databases with made-up words")
     A("--batch", type=int, default=256)
     A("--program", default="glowworm-data")
     a = ap.parse_args()
@@ -106,7 +118,12 @@ if __name__ == "__main__":
         episodes, asked, wrong = [], 0, 0
         for low in range(first, min(first + a.per_shard, a.seed + a.count), a.batch):
             seeds = range(low, min(low + a.batch, first + a.per_shard, a.seed + a.count))
-            items = [server(sample=seed, split="train") for seed in seeds]
+            drawn = [(seed, server(sample=seed, split="train")) for seed in seeds]
+            kept = [(seed, item) for seed, item in drawn if not item["odd"] or random.Random(seed).random() < a.odd]
+            for _, item in drawn:
+                if all(item is not other for _, other in kept):
+                    server(close=item["id"])
+            seeds, items = zip(*kept)
             with torch.no_grad():
                 conversations = run(model, encoder, items, server, conversation=Taught)
             for seed, c in zip(seeds, conversations):

@@ -18,10 +18,11 @@ void engine.checkAdapter().then((good) => {
   if (good && modelState.value.kind === "none") void engine.useBuiltIn();
 });
 
-// For tests: numbers of the engine, a crash of the driver, a call as a model makes it, and a model that says what it is told.
+// For tests and measurements: numbers of the engine, a crash of the driver, a call as a model makes it, and a model that says what it is told.
 Object.assign(globalThis, {
   glowworm: {
     logits: (ids: number[]) => engine.remote.logits(ids),
+    counters: () => engine.remote.counters(),
     tool: runTool,
     script: (replies: string[]) => void script.push(...replies),
     selfTest: () => engine.runSelfTest(),

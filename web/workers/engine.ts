@@ -172,9 +172,22 @@ const api = {
     session = result.intoSession();
     return values;
   },
+  /** For measurements: what the engine did since the model was loaded. */
+  counters(): Counters {
+    if (session === null) throw new Error("no model is loaded");
+    return JSON.parse(session.counters()) as Counters;
+  },
   /** For tests: the device goes away as when a driver crashes. */
   destroyDevices,
 };
+
+/** The engine's work. */
+export interface Counters {
+  tokens: number;
+  dispatches: number;
+  readbacks: number;
+  encodeMilliseconds: number;
+}
 
 export type EngineApi = typeof api;
 

@@ -226,6 +226,10 @@ pub struct BenchArgs {
     /// Tokens of context to load the model with [default: as many as the runs need]
     #[arg(long, value_name = "TOKENS")]
     pub context: Option<usize>,
+    /// Also decode at the end of a sequence of so many tokens, in turn with one of --prompt tokens; nobody reads them, so
+    /// it costs no prefill
+    #[arg(long, value_name = "N")]
+    pub positions: Option<usize>,
     /// List the dispatches of a decode token with the bytes that each reads
     #[arg(long)]
     pub plan: bool,

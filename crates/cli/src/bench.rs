@@ -40,6 +40,8 @@ struct Report {
     load_seconds: f64,
     prefill: Speed,
     decode: Speed,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    far: Option<Far>,
     drafts: Drafts,
     per_token: PerToken,
     memory: Bytes,
@@ -68,6 +70,16 @@ struct PerToken {
     read_bytes: u64,
     /// That by the bytes of weights, state and cache alone.
     read_ratio: f64,
+}
+
+/// Decoding far into a sequence.
+#[derive(Debug, Serialize)]
+struct Far {
+    /// Tokens of the sequence at the end.
+    positions: usize,
+    decode: Speed,
+    /// Its speed by that of decoding after the prompt, in runs that took turns.
+    ratio: f64,
 }
 
 /// Decoding with drafted tokens.
@@ -124,7 +136,7 @@ pub fn run(args: &BenchArgs) -> Result<()> {
         }
         None => (0..args.prompt).map(|place| (place * 7919 % file.tokenizer.len()) as u32).collect(),
     };
-    let needed = prompt.len().saturating_add(args.generate);
+    let needed = prompt.len().saturating_add(args.generate).max(args.positions.unwrap_or(0));
     let context = args.context.unwrap_or(needed);
     if context < needed || context > longest_context(&file.config) {
         return Err(Error::Usage(format!(
@@ -150,6 +162,7 @@ pub fn run(args: &BenchArgs) -> Result<()> {
         runs.push(measure(&mut engine, &prompt, args.generate, false)?);
     }
     let after = engine.counters();
+    let far = args.positions.map(|positions| Far::measure(&mut engine, args, positions)).transpose()?;
     measure(&mut engine, &prompt, args.generate, true)?;
     let undrafted = engine.counters();
     let mut drafted = Vec::new();
@@ -181,6 +194,7 @@ pub fn run(args: &BenchArgs) -> Result<()> {
         load_seconds,
         prefill: Speed::median(prompt.len(), runs.iter().map(|run| run.prefill)),
         decode: Speed::median(args.generate, runs.iter().map(|run| run.decode)),
+        far,
         drafts,
         per_token: PerToken {
             dispatches: per(after.dispatches, before.dispatches, prefill.dispatches),
@@ -256,6 +270,37 @@ fn measure(engine: &mut Engine, prompt: &[u32], generate: usize, drafts: bool) -
             submits: after.submits - before.submits,
         },
     })
+}
+
+impl Far {
+    /// Decodes at the end of a sequence of `positions` tokens that nobody has read, and in turn at one of `--prompt` tokens.
+    fn measure(engine: &mut Engine, args: &BenchArgs, positions: usize) -> Result<Self> {
+        let mut decode = |length: usize| -> Result<Duration> {
+            engine.pretend(length)?;
+            block_on(engine.append(&[0]))?;
+            block_on(engine.logits())?;
+            let options = GenerateOptions {
+                max_tokens: args.generate,
+                sampling: Sampling::GREEDY,
+                stop_tokens: &[],
+                drafts: false,
+            };
+            let started = Instant::now();
+            block_on(engine.generate(&options, |_| ControlFlow::Continue(())))?;
+            Ok(started.elapsed())
+        };
+        let short = positions
+            .checked_sub(args.generate + 1)
+            .ok_or_else(|| Error::Usage("--positions must be more than the tokens to generate".into()))?;
+        decode(short)?;
+        let mut times = Vec::new();
+        for _ in 0..args.repeat {
+            times.push((decode(args.prompt - 1)?, decode(short)?));
+        }
+        let near = Speed::median(args.generate, times.iter().map(|time| time.0));
+        let far = Speed::median(args.generate, times.iter().map(|time| time.1));
+        Ok(Self { positions, ratio: near.seconds / far.seconds, decode: far })
+    }
 }
 
 impl Speed {
@@ -344,7 +389,15 @@ fn show(report: &Report) -> Result<()> {
         ),
         ("host memory", host_memory(report)),
     ];
-    for (name, value) in lines {
+    let far = report.far.as_ref().map(|far| {
+        let speed = speed(far.decode.tokens_per_second);
+        let positions = grouped(far.positions as u64);
+        (
+            "far on",
+            format!("{speed} tokens/s at {positions} tokens, {:.2} times that after the prompt", far.ratio),
+        )
+    });
+    for (name, value) in lines.into_iter().chain(far) {
         print(&format!("{name:<12} {value}"))?;
     }
     if let Some(plan) = &report.plan {

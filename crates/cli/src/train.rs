@@ -72,6 +72,9 @@ pub struct TrainArgs {
     /// Share of the samples with made-up words that are kept: less than 1 for the end of a training
     #[arg(long, value_name = "SHARE", default_value_t = 1.0, help_heading = "Data")]
     pub odd: f64,
+    /// Share of the samples whose words are cut into smaller pieces than the tokenizer's, as unknown words are
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = "Data")]
+    pub cut: f64,
     /// Tokens of a batch, on each rank
     #[arg(long, value_name = "N", default_value_t = 1536, help_heading = "Training")]
     pub budget: usize,
@@ -243,7 +246,7 @@ impl TrainArgs {
             shards: self.shards,
             per_shard: self.per_shard,
             from: self.from,
-            kept: Kept { longest: self.longest, odd: self.odd },
+            kept: Kept { longest: self.longest, odd: self.odd, cut: self.cut },
         }
     }
 

@@ -339,6 +339,22 @@ impl Engine {
         Ok(times)
     }
 
+    /// Makes the sequence `positions` tokens long without reading any: its keys, values and states are whatever the buffers
+    /// hold. What is generated then has no meaning, but takes as long as after a prompt of that length.
+    ///
+    /// # Errors
+    /// [`Error::ContextFull`].
+    pub fn pretend(&mut self, positions: usize) -> Result<()> {
+        if positions > self.capacity() {
+            return Err(Error::ContextFull { capacity: self.capacity(), used: 0, wanted: positions });
+        }
+        self.reset();
+        let tokens = vec![0; positions];
+        self.gpu.queue.write_buffer(&self.buffers.sequence, 0, bytemuck::cast_slice(&tokens));
+        self.advance(&tokens);
+        Ok(())
+    }
+
     /// Forgets the sequence.
     pub fn reset(&mut self) {
         self.position = 0;

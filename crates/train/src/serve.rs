@@ -2,7 +2,8 @@
 //!
 //! Requests, a JSON object a line: `{"sample": seed, "split": "test"}` opens a generated database with its question,
 //! `{"script": path, "question", "sql"}` one made by an SQL script, `{"database": path, "question", "sql"}` a file; each
-//! answers `{"id", "question", "sql", "kind", "append"}` where `append` is a list of `[is_markup, text]`.
+//! answers `{"id", "question", "sql", "kind", "odd", "append"}` where `append` is a list of `[is_markup, text]` and `odd` says that
+//! words of the database are made up.
 //! `{"id", "wrote": text}` answers `{"append"}` or `{"done": sql, "ended_by", "ok"}`; `{"close": id}` closes.
 //! `{"teach": id}` answers `{"turn": text}`, what the policy would write next in a generated sample's conversation, or null where
 //! too few turns are left.
@@ -134,7 +135,10 @@ fn answer(
     let (machine, first) = Machine::start(&image, &question).map_err(say)?;
     let Next::Write(segments) = first else { return Err("the episode was over before it began".into()) };
     *next += 1;
-    let reply = json!({"id": *next, "question": question, "sql": golds.first(), "kind": kind, "append": appended(segments)});
+    let odd = matches!(&about, About::Sample(sample, _) if sample.world.odd);
+    let reply = json!({
+        "id": *next, "question": question, "sql": golds.first(), "kind": kind, "odd": odd, "append": appended(segments),
+    });
     open.insert(*next, Open { about, golds, machine });
     Ok(reply)
 }

@@ -7,7 +7,7 @@
 use crate::error::{Error, Result};
 use crate::lexicon::{Lexicon, Split};
 use crate::sample::sample;
-use crate::tokenizer::Encoder;
+use crate::tokenizer::{Encoder, thinned};
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"GLWSHRD1";
@@ -32,13 +32,29 @@ pub struct Kept {
     /// Share of the samples over an odd database ([`World::odd`](crate::schema::World::odd)) that are kept. They teach
     /// to copy any name; the end of a training is better spent on databases as people make them.
     pub odd: f64,
+    /// Share of the samples whose words are cut finer than the tokenizer cuts them ([`thinned`]), as words that it does not
+    /// know are.
+    pub cut: f64,
 }
+
+/// Samples in a row that are cut alike.
+const CUT_TOGETHER: u64 = 16;
 
 impl Kept {
     /// Whether an odd sample of this seed is among those kept.
     fn odd(self, seed: u64) -> bool {
-        (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11) as f64 / (1u64 << 53) as f64 <= self.odd
+        number(seed) <= self.odd
     }
+
+    /// Whether the samples of this seed's row are cut finer.
+    fn cut(self, seed: u64) -> bool {
+        number(seed / CUT_TOGETHER) < self.cut
+    }
+}
+
+/// A number in 0..1 that the seed decides.
+fn number(seed: u64) -> f64 {
+    (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11) as f64 / (1u64 << 53) as f64
 }
 
 /// Reads a shard.
@@ -87,7 +103,7 @@ fn parse(bytes: &[u8]) -> Option<Vec<Tokens>> {
 /// When the file cannot be written, or a seed gives no sample.
 pub fn write(
     lexicon: &Lexicon,
-    encoder: &Encoder,
+    tokenizer: &str,
     out: &Path,
     first: u64,
     count: u64,
@@ -95,11 +111,18 @@ pub fn write(
 ) -> Result<String> {
     let (mut lengths, mut ids, mut marks) = (Vec::new(), Vec::new(), Vec::new());
     let mut dropped = 0;
+    let whole = Encoder::new(tokenizer)?;
+    let mut finer: Option<(u64, Encoder)> = None;
     for seed in first..first + count {
         let sample = sample(lexicon, Split::Train, seed)?;
         if sample.world.odd && !kept.odd(seed) {
             continue;
         }
+        let row = seed / CUT_TOGETHER;
+        if kept.cut(seed) && finer.as_ref().is_none_or(|(of, _)| *of != row) {
+            finer = Some((row, Encoder::new(&thinned(tokenizer, row)?)?));
+        }
+        let encoder = finer.as_ref().filter(|_| kept.cut(seed)).map_or(&whole, |(_, encoder)| encoder);
         let (i, m) = encoder.encode(&sample.pieces)?;
         if i.len() > kept.longest {
             dropped += 1;
@@ -158,9 +181,11 @@ mod tests {
     #[test]
     fn odd_samples_are_kept_in_the_share_asked_for() {
         for odd in [0.0, 0.25, 1.0] {
-            let kept = Kept { longest: 800, odd };
+            let kept = Kept { longest: 800, odd, cut: odd };
             let share = (0..4000).filter(|&seed| kept.odd(3_744_000 + seed)).count() as f64 / 4000.0;
             assert!((share - odd).abs() < 0.03, "{share} for {odd}");
+            let share = (0..16_000).filter(|&seed| kept.cut(3_744_000 + seed)).count() as f64 / 16_000.0;
+            assert!((share - odd).abs() < 0.06, "{share} for {odd}");
         }
     }
 

@@ -22,9 +22,9 @@ const STEPS: u64 = 16;
 fn corpus(folder: &Path) -> String {
     let lexicon = Lexicon::load().unwrap();
     let words = train_on_samples(&lexicon, 1100, 60).unwrap();
-    let encoder = Encoder::new(&words).unwrap();
     for first in [0, 40] {
-        shards::write(&lexicon, &encoder, folder, first, 40, Kept { longest: 700, odd: 1.0 }).unwrap();
+        shards::write(&lexicon, &words, folder, first, 40, Kept { longest: 700, odd: 1.0, cut: 0.0 })
+            .unwrap();
     }
     words
 }

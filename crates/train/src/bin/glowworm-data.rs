@@ -74,6 +74,9 @@ enum Command {
         /// Share of the samples with rare or made-up words in the place of a database's own that are kept: less than 1 for the end of a training.
         #[arg(long, default_value_t = 1.0)]
         odd: f64,
+        /// Share of the samples whose words are cut into smaller pieces than the tokenizer's, as unknown words are.
+        #[arg(long, default_value_t = 0.0)]
+        cut: f64,
     },
     /// Answers tool calls and scores answers for an evaluator, one JSON line each way.
     Serve,
@@ -107,14 +110,13 @@ fn run(command: Command) -> Result<()> {
             std::fs::write(&out, json)
                 .map_err(|source| Error::File { path: out.display().to_string(), source })?;
         }
-        Command::Shards { tokenizer, out, from, per_shard, shards, longest, odd } => {
+        Command::Shards { tokenizer, out, from, per_shard, shards, longest, odd, cut } => {
             let json = std::fs::read_to_string(&tokenizer)
                 .map_err(|source| Error::File { path: tokenizer.display().to_string(), source })?;
-            let encoder = Encoder::new(&json)?;
             for k in 0..shards {
                 let first = from + k * per_shard;
                 let figures =
-                    shards::write(&lexicon, &encoder, &out, first, per_shard, Kept { longest, odd })?;
+                    shards::write(&lexicon, &json, &out, first, per_shard, Kept { longest, odd, cut })?;
                 println!("{figures}");
             }
         }

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::lexicon::Lexicon;
 use crate::shards::{self, Kept};
-use crate::tokenizer::{Encoder, train_on_samples};
+use crate::tokenizer::train_on_samples;
 use std::path::Path;
 
 /// How much data is made.
@@ -47,11 +47,11 @@ pub fn tokenizer(path: &Path, amount: Amount, say: &dyn Fn(String)) -> Result<St
 /// # Errors
 /// When one cannot be made or written.
 pub fn shards(folder: &Path, tokenizer: &str, amount: Amount, say: &dyn Fn(String)) -> Result<()> {
-    let (lexicon, encoder) = (Lexicon::load()?, Encoder::new(tokenizer)?);
+    let lexicon = Lexicon::load()?;
     for shard in 0..amount.shards {
         let first = amount.from + shard * amount.per_shard;
         if !shards::path(folder, first).exists() {
-            say(shards::write(&lexicon, &encoder, folder, first, amount.per_shard, amount.kept)?);
+            say(shards::write(&lexicon, tokenizer, folder, first, amount.per_shard, amount.kept)?);
         }
     }
     Ok(())

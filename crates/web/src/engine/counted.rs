@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
+use glowworm_engine::Counters;
 use glowworm_session::{Decoded, Decoder, EngineDecoder, GenerateOptions, Result};
 
 #[derive(Debug)]
@@ -20,6 +21,10 @@ impl Counted {
 
     pub(super) fn tokens(&self) -> Rc<Cell<u32>> {
         Rc::clone(&self.tokens)
+    }
+
+    pub(super) fn counters(&self) -> Counters {
+        self.inner.engine().counters()
     }
 
     pub(super) fn into_inner(self) -> EngineDecoder {

@@ -158,6 +158,19 @@ impl Session {
         Ok(config)
     }
 
+    /// For measurements: tokens that went through the model since it was loaded, dispatches, readbacks, and the milliseconds
+    /// that recording and submitting the passes of generation took, as JSON.
+    pub fn counters(&self) -> String {
+        let counters = self.model.decoder().counters();
+        json!({
+            "tokens": counters.tokens,
+            "dispatches": counters.dispatches,
+            "readbacks": counters.readbacks,
+            "encodeMilliseconds": counters.encode_nanos as f64 / 1e6,
+        })
+        .to_string()
+    }
+
     /// For tests: the logits after each of `ids`, one row of the vocabulary after another. What the model held is
     /// forgotten.
     ///
