@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::kernels::Kernel;
 use crate::matrix::{Loader, Matrix};
-use crate::plan::{Finish, Groups, Planner, Product, Reads, Step, VERIFY_TOKENS, When};
+use crate::plan::{Finish, Groups, Planner, Product, Reads, Step, Tuning, VERIFY_TOKENS, When};
 use crate::source::ByteSource;
 
 /// What a gated delta net layer remembers of the sequence. (An attention layer's keys and values are held by the
@@ -302,9 +302,14 @@ impl<'a, S: ByteSource> LayerBuilder<'a, '_, S> {
         let heads = config.heads as u32;
         let kernel = (Kernel::Attention, &[head_dim][..]);
         let bound = operands(&buffers.mixed);
-        let groups = Groups::PerToken(heads);
         let shape = |spans| [stride as u32, heads, config.kv_heads as u32, spans];
-        let whole = self.planner.step(label.clone(), kernel, &bound, &shape(1), groups, reads)?;
+        // Four heads of one key head together, where that wins.
+        let shared = self.planner.tuning == Tuning::Software && config.heads == 4 * config.kv_heads;
+        let (whole, groups) = match shared {
+            true => ((Kernel::AttentionHeads, kernel.1), Groups::PerToken(config.kv_heads as u32)),
+            false => (kernel, Groups::PerToken(heads)),
+        };
+        let whole = self.planner.step(label.clone(), whole, &bound, &shape(1), groups, reads)?;
         self.passes.prefill.push(whole.clone());
         let Some(span) = self.span.filter(|span| self.context > *span as usize) else {
             self.in_decoding_passes(whole);

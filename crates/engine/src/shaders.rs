@@ -38,12 +38,13 @@ pub const WEIGHT_KERNELS: [(&str, &str); 5] = [
 ];
 
 /// The other kernels.
-pub const PLAIN_KERNELS: [(&str, &str); 8] = [
+pub const PLAIN_KERNELS: [(&str, &str); 9] = [
     ("rms_norm", shader!("rms_norm")),
     ("swiglu", shader!("swiglu")),
     ("delta_net", shader!("delta_net")),
     ("attention_prepare", shader!("attention_prepare")),
     ("attention", shader!("attention")),
+    ("attention_heads", shader!("attention_heads")),
     ("attention_join", shader!("attention_join")),
     ("sample", shader!("sample")),
     ("draft", shader!("draft")),
