@@ -118,15 +118,16 @@ if __name__ == "__main__":
         episodes, asked, wrong = [], 0, 0
         for low in range(first, min(first + a.per_shard, a.seed + a.count), a.batch):
             seeds = range(low, min(low + a.batch, first + a.per_shard, a.seed + a.count))
-            drawn = [(seed, server(sample=seed, split="train")) for seed in seeds]
-            kept = [(seed, item) for seed, item in drawn if not item["odd"] or random.Random(seed).random() < a.odd]
-            for _, item in drawn:
-                if all(item is not other for _, other in kept):
+            kept = {}
+            for seed in seeds:
+                item = server(sample=seed, split="train")
+                if item["odd"] and random.Random(seed).random() >= a.odd:
                     server(close=item["id"])
-            seeds, items = zip(*kept)
+                else:
+                    kept[seed] = item
             with torch.no_grad():
-                conversations = run(model, encoder, items, server, conversation=Taught)
-            for seed, c in zip(seeds, conversations):
+                conversations = run(model, encoder, list(kept.values()), server, conversation=Taught)
+            for seed, c in zip(kept, conversations):
                 server(close=c.item["id"])
                 asked += 1
                 if c.mistake is not None:

@@ -73,14 +73,14 @@ async function fetchParts(): Promise<Parts> {
 
 function start(): Handle {
   const handle = new WorkerHandle<DatabaseApi>(workerAddress, "glowworm-database");
-  parts ??= fetchParts();
-  parts
+  const fetched = (parts ??= fetchParts());
+  fetched.catch(() => {
+    // Whoever comes next tries again.
+    if (parts === fetched) parts = null;
+  });
+  fetched
     .then((given) => handle.call((remote) => remote.begin(given)))
-    .catch((error: unknown) => {
-      // Whoever comes next tries again.
-      parts = null;
-      handle.end(error instanceof Error ? error : new Error(message(error)));
-    });
+    .catch((error: unknown) => handle.end(error instanceof Error ? error : new Error(message(error))));
   return handle;
 }
 
