@@ -130,18 +130,19 @@ pub fn episode(world: &World, q: &Question, rng: &mut Rng) -> Result<Vec<Piece>>
     }
     if e.machine.left() > 2
         && rng.chance(0.04)
-        && let Some((wrong, right)) = slip(world, q, rng)
+        && let Some(wrong) = slip(world, q, rng)
     {
         e.play(&turn(&run.think, ("run_query", vec![("sql", &wrong)])), Source::Mistake)?;
-        run.think = right;
+        // Looked up anew, as after any error.
+        run.think = policy.columns();
     }
     e.play(&run, Source::Assistant)?;
     e.play(&policy.submit(), Source::Assistant)?;
     Ok(e.pieces)
 }
 
-/// A query with one misspelt column, and the thought that repairs it.
-fn slip(world: &World, q: &Question, rng: &mut Rng) -> Option<(String, String)> {
+/// A query with one misspelt column.
+fn slip(world: &World, q: &Question, rng: &mut Rng) -> Option<String> {
     let used: Vec<&str> = q
         .tables
         .iter()
@@ -166,5 +167,5 @@ fn slip(world: &World, q: &Question, rng: &mut Rng) -> Option<(String, String)> 
     if !wrong.is_char_boundary(wrong.len()) || wrong.is_empty() {
         return None;
     }
-    Some((q.sql.replace(name, &wrong), format!("{wrong} should be {name}")))
+    Some(q.sql.replace(name, &wrong))
 }
