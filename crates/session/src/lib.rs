@@ -39,12 +39,12 @@ pub use decoder::{Decoded, Decoder};
 pub use engine::EngineDecoder;
 pub use error::{Error, Result};
 pub use events::{Event, Observer};
-pub use glowworm_engine::{GenerateOptions, Sampling};
+pub use glowworm_engine::{GenerateOptions, Sampling, Stop as DecodeStop};
 pub use memory::{Memory, longest_context};
 pub use model_file::ModelFile;
 pub use opening::{Opening, Question};
 #[cfg(feature = "reference")]
-pub use reference::ReferenceDecoder;
+pub use reference::{Draw, ReferenceDecoder};
 pub use run::{Generated, LanguageModel, run};
 pub use summary::summary;
 pub use token_model::TokenModel;

@@ -103,14 +103,15 @@ impl Decoder for ReferenceDecoder {
 }
 
 /// Chooses tokens: temperature, top-k, top-p, in this order, as the engine's sampler does; with other random numbers.
-struct Draw {
+#[derive(Debug, Clone)]
+pub struct Draw {
     sampling: Sampling,
     state: u64,
 }
 
 impl Draw {
-    /// The position enters the seed, so that every turn draws its own numbers.
-    fn new(sampling: &Sampling, position: usize) -> Self {
+    /// Draws for a turn that begins at `position`, which enters the seed, so that every turn draws its own numbers.
+    pub fn new(sampling: &Sampling, position: usize) -> Self {
         let state = sampling.seed ^ (position as u64 + 1).wrapping_mul(0xd134_2543_de82_ef95);
         Self { sampling: *sampling, state }
     }
@@ -124,14 +125,18 @@ impl Draw {
         ((word ^ (word >> 31)) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    fn choose(&mut self, logits: &[f32]) -> u32 {
+    /// The next token, out of the logits of all that there are.
+    pub fn choose(&mut self, logits: &[f32]) -> u32 {
         let mut order: Vec<u32> = (0..logits.len() as u32).collect();
         let by_logit = |a: &u32, b: &u32| logits[*b as usize].total_cmp(&logits[*a as usize]).then(a.cmp(b));
         let Some(best) = order.iter().copied().min_by(by_logit) else { return 0 };
         if self.sampling.temperature <= 0.0 {
             return best;
         }
-        order.sort_unstable_by(by_logit);
+        // Where no token is left out, their order says nothing.
+        if self.sampling.top_k > 0 || self.sampling.top_p < 1.0 {
+            order.sort_unstable_by(by_logit);
+        }
         if self.sampling.top_k > 0 {
             // Tokens tied with the last one kept are kept too.
             if let Some(&last) = order.get(self.sampling.top_k as usize - 1) {

@@ -2,7 +2,7 @@
 
 use burn::module::Module;
 use burn::tensor::activation::{sigmoid, softmax};
-use burn::tensor::{Bool, Device, Tensor};
+use burn::tensor::{Bool, Device, Int, Tensor};
 
 use super::{Capture, Projection, RmsNorm, Rotary};
 
@@ -149,6 +149,12 @@ impl AttentionState {
     /// Whether the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// The state of some of the sequences, in this order.
+    pub(super) fn rows(&self, rows: &Tensor<1, Int>) -> Self {
+        let pick = |cache: &Tensor<4>| cache.clone().select(0, rows.clone());
+        Self { cache: self.cache.as_ref().map(|(keys, values)| (pick(keys), pick(values))), len: self.len }
     }
 
     /// Adds the new tokens' keys and values and gives back those of all tokens.

@@ -2,7 +2,7 @@
 
 use burn::module::{Module, Param};
 use burn::tensor::activation::{sigmoid, silu, softplus};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Int, Tensor};
 
 use super::delta_rule::{chunked, token_by_token};
 use super::norm::{l2, rms};
@@ -63,6 +63,16 @@ pub struct DeltaState {
     pub conv: Tensor<3>,
     /// `S`, `[B, H, K, V]`.
     pub recurrent: Tensor<4>,
+}
+
+impl DeltaState {
+    /// The state of some of the sequences, in this order.
+    pub(super) fn rows(&self, rows: &Tensor<1, Int>) -> Self {
+        Self {
+            conv: self.conv.clone().select(0, rows.clone()),
+            recurrent: self.recurrent.clone().select(0, rows.clone()),
+        }
+    }
 }
 
 impl GatedDeltaNet {

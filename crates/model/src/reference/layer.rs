@@ -1,7 +1,7 @@
 //! One layer of the trunk.
 
 use burn::module::Module;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Int, Tensor};
 
 use super::{AttentionState, Capture, DeltaState, FullAttention, GatedDeltaNet, Mlp, RmsNorm, Rotary};
 
@@ -35,6 +35,16 @@ pub enum MixerState {
     Linear(DeltaState),
     /// Of an attention layer.
     Full(AttentionState),
+}
+
+impl MixerState {
+    /// The state of some of the sequences, in this order.
+    pub(super) fn rows(&self, rows: &Tensor<1, Int>) -> Self {
+        match self {
+            Self::Linear(state) => Self::Linear(state.rows(rows)),
+            Self::Full(state) => Self::Full(state.rows(rows)),
+        }
+    }
 }
 
 impl DecoderLayer {

@@ -43,6 +43,16 @@ pub struct State {
     pub layers: Vec<MixerState>,
 }
 
+impl State {
+    /// The state of some of the sequences, in the order of `rows`.
+    pub fn rows(&self, rows: &[usize], device: &Device) -> Self {
+        let rows: Vec<i32> = rows.iter().map(|&row| row as i32).collect();
+        let count = rows.len();
+        let rows = Tensor::<1, Int>::from_data(TensorData::new(rows, [count]), device);
+        Self { position: self.position, layers: self.layers.iter().map(|layer| layer.rows(&rows)).collect() }
+    }
+}
+
 impl Model {
     /// The shape of the model.
     pub fn config(&self) -> &Config {

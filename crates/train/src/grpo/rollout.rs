@@ -4,7 +4,7 @@ use super::reward::reward;
 use crate::error::Result;
 use crate::judge::{Judge, Verdict};
 use crate::machine;
-use crate::training::play::{Player, on_cpu, on_threads};
+use crate::training::play::{Job, Played, on_cpu, on_threads, play};
 use glowworm_agent::{EndedBy, SubmitGate};
 use glowworm_model::reference::Model;
 use glowworm_session::Sampling;
@@ -38,6 +38,9 @@ pub struct Episode {
     pub submitted: bool,
 }
 
+/// Episodes that are played at once, by each thread: the same ones, however many threads there are.
+const TOGETHER: usize = 16;
+
 /// Draws from all tokens at temperature 1: the policy as it is. Any other sampling would play with a policy that the
 /// ratios of the objective know nothing of.
 fn sampling(seed: u64) -> Sampling {
@@ -57,15 +60,21 @@ pub fn groups(
     threads: usize,
 ) -> Result<Vec<Vec<Episode>>> {
     let model = on_cpu(policy)?;
+    let count = problems.len() * size;
     let next = AtomicUsize::new(0);
     let work = || -> Result<Vec<(usize, Episode)>> {
-        let mut player = Player::new(model.clone(), tokenizer)?;
         let mut played = Vec::new();
         loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(problem) = problems.get(index / size.max(1)) else { return Ok(played) };
-            let seed = seed.wrapping_add(index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            played.push((index, episode(&mut player, problem, seed)?));
+            let first = next.fetch_add(TOGETHER, Ordering::Relaxed);
+            if first >= count {
+                return Ok(played);
+            }
+            let indices = first..count.min(first + TOGETHER);
+            let mine = indices.clone().map(|index| (&problems[index / size], index));
+            let jobs = mine.clone().map(|(problem, index)| job(problem, index, seed)).collect();
+            for ((problem, index), episode) in mine.zip(play(&model, tokenizer, jobs)?) {
+                played.push((index, judged(problem, episode)?));
+            }
         }
     };
     let mut all = on_threads(threads, work)?;
@@ -74,10 +83,14 @@ pub fn groups(
     Ok(episodes.chunks(size.max(1)).map(<[Episode]>::to_vec).collect())
 }
 
-fn episode(player: &mut Player, problem: &Problem, seed: u64) -> Result<Episode> {
+fn job(problem: &Problem, index: usize, seed: u64) -> Job<'_> {
     let mut config = machine::config(&problem.question);
     config.submit_gate = problem.gate;
-    let played = player.play(&problem.image, config, sampling(seed))?;
+    let seed = seed.wrapping_add(index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    Job { image: &problem.image, config, sampling: sampling(seed) }
+}
+
+fn judged(problem: &Problem, played: Played) -> Result<Episode> {
     let verdict = Judge::new(&problem.image, &[&problem.gold])?.verdict(played.sql());
     let submitted = played.trace.outcome.as_ref().is_some_and(|o| o.ended_by == EndedBy::SubmitSql);
     let right = verdict == Verdict::Equal;

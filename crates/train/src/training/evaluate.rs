@@ -1,17 +1,18 @@
 //! Evaluation by playing: questions on databases that training never saw, answered in the real agent loop.
 
-use super::play::{Player, on_cpu, on_threads};
+use super::play::{Job, Played, on_cpu, on_threads, play};
 use crate::error::{Error, Result};
 use crate::judge::Judge;
 use crate::lexicon::{Lexicon, Split};
 use crate::machine;
-use crate::sample::sample;
+use crate::sample::{Sample, sample};
 use glowworm_agent::EndedBy;
 use glowworm_eval::stats::{Discordant, Share};
 use glowworm_model::reference::Model;
 use glowworm_session::Sampling;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -24,11 +25,14 @@ pub struct Questions {
     pub seed: u64,
     /// How many.
     pub count: u64,
-    /// No question is begun after this time.
+    /// No questions are begun after this time.
     pub limit: Option<Duration>,
     /// Threads.
     pub threads: usize,
 }
+
+/// Questions that are answered at once, by each thread.
+const TOGETHER: u64 = 32;
 
 /// One answered question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -132,17 +136,18 @@ pub fn evaluate(
     let model = on_cpu(model)?;
     let (next, started) = (AtomicU64::new(0), Instant::now());
     let work = || -> Result<Vec<Answer>> {
-        let mut player = Player::new(model.clone(), tokenizer)?;
         let mut answers = Vec::new();
         loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
+            let first = next.fetch_add(TOGETHER, Ordering::Relaxed);
             let late = questions.limit.is_some_and(|limit| started.elapsed() >= limit);
-            if index >= questions.count || late {
+            if first >= questions.count || late {
                 return Ok(answers);
             }
-            let answer = answer(&lexicon, &mut player, questions.split, questions.seed + index)?;
-            report(&answer);
-            answers.push(answer);
+            let seeds = questions.seed + first..questions.seed + questions.count.min(first + TOGETHER);
+            for answer in together(&lexicon, &model, tokenizer, questions.split, seeds)? {
+                report(&answer);
+                answers.push(answer);
+            }
         }
     };
     let mut answers = on_threads(questions.threads, work)?;
@@ -153,11 +158,30 @@ pub fn evaluate(
     Ok(Evaluation { answers })
 }
 
-fn answer(lexicon: &Lexicon, player: &mut Player, split: Split, seed: u64) -> Result<Answer> {
-    let sample = sample(lexicon, split, seed)?;
-    let (image, question) = (&sample.world.image, sample.question);
-    let judge = Judge::new(image, &[&question.sql])?;
-    let played = player.play(image, machine::config(&question.text), Sampling::GREEDY)?;
+/// Answers the questions of some seeds, in step.
+fn together(
+    lexicon: &Lexicon,
+    model: &Model,
+    tokenizer: &str,
+    split: Split,
+    seeds: Range<u64>,
+) -> Result<Vec<Answer>> {
+    let samples = seeds.clone().map(|seed| sample(lexicon, split, seed)).collect::<Result<Vec<_>>>()?;
+    let jobs = samples.iter().map(|sample| Job {
+        image: &sample.world.image,
+        config: machine::config(&sample.question.text),
+        sampling: Sampling::GREEDY,
+    });
+    let played = play(model, tokenizer, jobs.collect())?;
+    seeds
+        .zip(samples.iter().zip(&played))
+        .map(|(seed, (sample, played))| answer(seed, sample, played))
+        .collect()
+}
+
+fn answer(seed: u64, sample: &Sample, played: &Played) -> Result<Answer> {
+    let question = sample.question.clone();
+    let judge = Judge::new(&sample.world.image, &[&question.sql])?;
     let stats = played.trace.stats();
     let text = played.trace.context().into_iter().map(|piece| match piece {
         glowworm_agent::Piece::Markup(t)

@@ -16,6 +16,7 @@ pub mod data;
 pub mod evaluate;
 pub mod export;
 pub mod initialise;
+mod lockstep;
 pub mod loss;
 pub mod optimiser;
 pub mod play;

@@ -1,14 +1,17 @@
 //! Plays whole episodes with a model in training, and keeps its tokens.
 
+use super::lockstep::{Batch, Lockstep};
 use crate::error::{Error, Result};
 use crate::tools::tools_on;
 use glowworm_agent::{EpisodeConfig, GenerateRequest, Segment, Stop, Trace};
 use glowworm_model::Tokenizer;
-use glowworm_model::reference::{CpuModel, Model, Weights, cpu};
-use glowworm_session::{
-    DatabaseTools, Generated, LanguageModel, ReferenceDecoder, Sampling, TokenModel, run,
-};
+use glowworm_model::reference::{Model, Weights, cpu};
+use glowworm_session::{DatabaseTools, Generated, LanguageModel, Sampling, TokenModel, run};
+use std::cell::RefCell;
+use std::future::Future;
 use std::ops::ControlFlow;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
 
 /// Tokens of an episode at most. The longest ideal one has some 800.
 pub const EPISODE_TOKENS: u64 = 2048;
@@ -61,40 +64,57 @@ impl Played {
     }
 }
 
-/// A model that plays.
-pub struct Player {
-    model: Recorder,
+/// An episode that is to be played.
+pub struct Job<'a> {
+    /// The file of its database.
+    pub image: &'a [u8],
+    /// The question and how it begins.
+    pub config: EpisodeConfig,
+    /// How tokens are chosen.
+    pub sampling: Sampling,
 }
 
-impl Player {
-    /// A player with a model on the processor ([`on_cpu`]) and the text of its tokenizer.json.
-    ///
-    /// # Errors
-    /// When the tokenizer cannot be read.
-    pub fn new(model: Model, tokenizer: &str) -> Result<Self> {
-        let tokenizer = Tokenizer::from_json(tokenizer)?;
-        let stop =
-            tokenizer.token("<|im_end|>").ok_or_else(|| Error::Tokenizer("it has no <|im_end|>".into()))?;
-        let decoder = ReferenceDecoder::new(CpuModel::new(model), tokenizer.len());
-        let inner = TokenModel::new(decoder, tokenizer, Sampling::GREEDY);
-        Ok(Self { model: Recorder { inner, stop, turns: Vec::new() } })
-    }
-
-    /// Plays an episode on the database whose file `image` is.
-    ///
-    /// # Errors
-    /// When the image is no database, or the settings are none that an episode can run with.
-    pub fn play(&mut self, image: &[u8], mut config: EpisodeConfig, sampling: Sampling) -> Result<Played> {
-        config.limits = glowworm_agent::Limits {
+/// Plays episodes with a model on the processor ([`on_cpu`]) and the text of its tokenizer.json, all of them
+/// [in step](super::lockstep). How many there are together may change the last bits of a logit, and no more.
+///
+/// # Errors
+/// When the tokenizer cannot be read, an image is no database, or the settings are none that an episode can run with.
+pub fn play(model: &Model, tokenizer: &str, jobs: Vec<Job<'_>>) -> Result<Vec<Played>> {
+    let words = Tokenizer::from_json(tokenizer)?;
+    let stop = words.token("<|im_end|>").ok_or_else(|| Error::Tokenizer("it has no <|im_end|>".into()))?;
+    let batch = Rc::new(RefCell::new(Batch::new(model.clone(), words.len(), jobs.len())));
+    let mut playing = Vec::new();
+    for (sequence, mut job) in jobs.into_iter().enumerate() {
+        job.config.limits = glowworm_agent::Limits {
             max_turn_tokens: Some(TURN_TOKENS),
             ..glowworm_agent::Limits::with_token_budget(EPISODE_TOKENS)
         };
-        self.model.inner.set_sampling(sampling);
-        let mut tools = DatabaseTools::new(tools_on(image)?);
-        let trace = pollster::block_on(run(config, &mut self.model, &mut tools, &mut ()));
-        let trace = trace.map_err(|e| Error::Tools(e.to_string()))?;
-        let (tokens, written) = self.model.tokens();
-        Ok(Played { trace, tokens, written })
+        let decoder = Lockstep { batch: Rc::clone(&batch), sequence };
+        let inner = TokenModel::new(decoder, Tokenizer::from_json(tokenizer)?, job.sampling);
+        let mut model = Recorder { inner, stop, turns: Vec::new() };
+        let mut tools = DatabaseTools::new(tools_on(job.image)?);
+        playing.push(Some(Box::pin(async move {
+            let trace = run(job.config, &mut model, &mut tools, &mut ()).await;
+            let trace = trace.map_err(|e| Error::Tools(e.to_string()))?;
+            let (tokens, written) = model.tokens();
+            Ok::<_, Error>(Played { trace, tokens, written })
+        })));
+    }
+    let mut played: Vec<Option<Played>> = playing.iter().map(|_| None).collect();
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        for (sequence, episode) in playing.iter_mut().enumerate() {
+            let Some(future) = episode else { continue };
+            if let Poll::Ready(result) = future.as_mut().poll(&mut context) {
+                played[sequence] = Some(result?);
+                *episode = None;
+                batch.borrow_mut().leave(sequence);
+            }
+        }
+        if playing.iter().all(Option::is_none) {
+            return Ok(played.into_iter().flatten().collect());
+        }
+        batch.borrow_mut().step().map_err(|e| Error::Tools(e.to_string()))?;
     }
 }
 
@@ -107,7 +127,7 @@ struct Turn {
 
 /// A [`TokenModel`] that remembers which tokens it wrote.
 struct Recorder {
-    inner: TokenModel<ReferenceDecoder>,
+    inner: TokenModel<Lockstep>,
     /// The token that ends a turn.
     stop: u32,
     turns: Vec<Turn>,
