@@ -257,19 +257,25 @@ fn measure(engine: &mut Engine, prompt: &[u32], generate: usize, drafts: bool) -
     block_on(engine.logits())?;
     let prefill = started.elapsed();
     let after = engine.counters();
-    let options =
-        GenerateOptions { max_tokens: generate, sampling: Sampling::GREEDY, stop_tokens: &[], drafts };
-    let started = Instant::now();
-    block_on(engine.generate(&options, |_| ControlFlow::Continue(())))?;
+    let decode = self::generate(engine, generate, drafts)?;
     Ok(Run {
         prefill,
-        decode: started.elapsed(),
+        decode,
         prefilled: Prefilled {
             dispatches: after.dispatches - before.dispatches,
             passes: after.passes - before.passes,
             submits: after.submits - before.submits,
         },
     })
+}
+
+/// Generates so many tokens after what the engine has read, and says how long that took.
+fn generate(engine: &mut Engine, tokens: usize, drafts: bool) -> Result<Duration> {
+    let options =
+        GenerateOptions { max_tokens: tokens, sampling: Sampling::GREEDY, stop_tokens: &[], drafts };
+    let started = Instant::now();
+    block_on(engine.generate(&options, |_| ControlFlow::Continue(())))?;
+    Ok(started.elapsed())
 }
 
 impl Far {
@@ -279,15 +285,7 @@ impl Far {
             engine.pretend(length)?;
             block_on(engine.append(&[0]))?;
             block_on(engine.logits())?;
-            let options = GenerateOptions {
-                max_tokens: args.generate,
-                sampling: Sampling::GREEDY,
-                stop_tokens: &[],
-                drafts: false,
-            };
-            let started = Instant::now();
-            block_on(engine.generate(&options, |_| ControlFlow::Continue(())))?;
-            Ok(started.elapsed())
+            generate(engine, args.generate, false)
         };
         let short = positions
             .checked_sub(args.generate + 1)

@@ -118,11 +118,13 @@ pub fn write(
         if sample.world.odd && !kept.odd(seed) {
             continue;
         }
-        let row = seed / CUT_TOGETHER;
-        if kept.cut(seed) && finer.as_ref().is_none_or(|(of, _)| *of != row) {
+        let row = kept.cut(seed).then_some(seed / CUT_TOGETHER);
+        if let Some(row) = row
+            && finer.as_ref().is_none_or(|(of, _)| *of != row)
+        {
             finer = Some((row, Encoder::new(&thinned(tokenizer, row)?)?));
         }
-        let encoder = finer.as_ref().filter(|_| kept.cut(seed)).map_or(&whole, |(_, encoder)| encoder);
+        let encoder = row.and(finer.as_ref()).map_or(&whole, |(_, encoder)| encoder);
         let (i, m) = encoder.encode(&sample.pieces)?;
         if i.len() > kept.longest {
             dropped += 1;
@@ -179,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_samples_are_kept_in_the_share_asked_for() {
+    fn samples_are_kept_and_cut_in_the_shares_asked_for() {
         for odd in [0.0, 0.25, 1.0] {
             let kept = Kept { longest: 800, odd, cut: odd };
             let share = (0..4000).filter(|&seed| kept.odd(3_744_000 + seed)).count() as f64 / 4000.0;

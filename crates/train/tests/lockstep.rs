@@ -1,7 +1,7 @@
 //! Episodes that are played together are those that are played one by one.
 #![allow(clippy::unwrap_used)] // a panic here is the report
 
-use glowworm_agent::{EpisodeConfig, Limits, Trace};
+use glowworm_agent::{EpisodeConfig, Trace};
 use glowworm_model::Tokenizer;
 use glowworm_model::reference::{CpuModel, Model, cpu};
 use glowworm_session::{DatabaseTools, ReferenceDecoder, Sampling, TokenModel, run};
@@ -9,13 +9,12 @@ use glowworm_train::lexicon::{Lexicon, Split};
 use glowworm_train::machine;
 use glowworm_train::sample::{Sample, sample};
 use glowworm_train::tools::tools_on;
-use glowworm_train::training::play::{EPISODE_TOKENS, Job, TURN_TOKENS, play};
+use glowworm_train::training::play::{Job, limits, play};
 use std::path::Path;
 
 /// One episode by a decoder that knows of no other.
 fn alone(model: &Model, words: &str, image: &[u8], mut config: EpisodeConfig, sampling: Sampling) -> Trace {
-    config.limits =
-        Limits { max_turn_tokens: Some(TURN_TOKENS), ..Limits::with_token_budget(EPISODE_TOKENS) };
+    config.limits = limits();
     let tokenizer = Tokenizer::from_json(words).unwrap();
     let decoder = ReferenceDecoder::new(CpuModel::new(model.clone()), tokenizer.len());
     let mut player = TokenModel::new(decoder, tokenizer, sampling);

@@ -44,12 +44,9 @@ pub struct State {
 }
 
 impl State {
-    /// The state of some of the sequences, in the order of `rows`.
-    pub fn rows(&self, rows: &[usize], device: &Device) -> Self {
-        let rows: Vec<i32> = rows.iter().map(|&row| row as i32).collect();
-        let count = rows.len();
-        let rows = Tensor::<1, Int>::from_data(TensorData::new(rows, [count]), device);
-        Self { position: self.position, layers: self.layers.iter().map(|layer| layer.rows(&rows)).collect() }
+    /// The state of some of the sequences, in the order of `rows`, `[B']`.
+    pub fn rows(&self, rows: &Tensor<1, Int>) -> Self {
+        Self { position: self.position, layers: self.layers.iter().map(|layer| layer.rows(rows)).collect() }
     }
 }
 

@@ -4,11 +4,11 @@ use super::reward::reward;
 use crate::error::Result;
 use crate::judge::{Judge, Verdict};
 use crate::machine;
-use crate::training::play::{Job, Played, on_cpu, on_threads, play};
+use crate::training::play::{Job, Played, in_parts, on_cpu, play};
 use glowworm_agent::{EndedBy, SubmitGate};
 use glowworm_model::reference::Model;
 use glowworm_session::Sampling;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::ops::Range;
 
 /// A question on a database.
 #[derive(Clone, Debug)]
@@ -60,24 +60,13 @@ pub fn groups(
     threads: usize,
 ) -> Result<Vec<Vec<Episode>>> {
     let model = on_cpu(policy)?;
-    let count = problems.len() * size;
-    let next = AtomicUsize::new(0);
-    let work = || -> Result<Vec<(usize, Episode)>> {
-        let mut played = Vec::new();
-        loop {
-            let first = next.fetch_add(TOGETHER, Ordering::Relaxed);
-            if first >= count {
-                return Ok(played);
-            }
-            let indices = first..count.min(first + TOGETHER);
-            let mine = indices.clone().map(|index| (&problems[index / size], index));
-            let jobs = mine.clone().map(|(problem, index)| job(problem, index, seed)).collect();
-            for ((problem, index), episode) in mine.zip(play(&model, tokenizer, jobs)?) {
-                played.push((index, judged(problem, episode)?));
-            }
-        }
+    let work = |part: Range<usize>| -> Result<Vec<(usize, Episode)>> {
+        let problem = |index: usize| &problems[index / size];
+        let jobs = part.clone().map(|index| job(problem(index), index, seed)).collect();
+        let played = play(&model, tokenizer, jobs)?;
+        part.zip(played).map(|(index, played)| Ok((index, judged(problem(index), played)?))).collect()
     };
-    let mut all = on_threads(threads, work)?;
+    let mut all = in_parts(threads, problems.len() * size, TOGETHER, || true, work)?;
     all.sort_by_key(|(index, _)| *index);
     let episodes: Vec<Episode> = all.into_iter().map(|(_, episode)| episode).collect();
     Ok(episodes.chunks(size.max(1)).map(<[Episode]>::to_vec).collect())

@@ -1,6 +1,6 @@
 //! Evaluation by playing: questions on databases that training never saw, answered in the real agent loop.
 
-use super::play::{Job, Played, on_cpu, on_threads, play};
+use super::play::{Job, Played, in_parts, on_cpu, play};
 use crate::error::{Error, Result};
 use crate::judge::Judge;
 use crate::lexicon::{Lexicon, Split};
@@ -13,7 +13,6 @@ use glowworm_session::Sampling;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// What is evaluated on.
@@ -32,7 +31,7 @@ pub struct Questions {
 }
 
 /// Questions that are answered at once, by each thread.
-const TOGETHER: u64 = 32;
+const TOGETHER: usize = 32;
 
 /// One answered question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -134,23 +133,15 @@ pub fn evaluate(
 ) -> Result<Evaluation> {
     let lexicon = Lexicon::load()?;
     let model = on_cpu(model)?;
-    let (next, started) = (AtomicU64::new(0), Instant::now());
-    let work = || -> Result<Vec<Answer>> {
-        let mut answers = Vec::new();
-        loop {
-            let first = next.fetch_add(TOGETHER, Ordering::Relaxed);
-            let late = questions.limit.is_some_and(|limit| started.elapsed() >= limit);
-            if first >= questions.count || late {
-                return Ok(answers);
-            }
-            let seeds = questions.seed + first..questions.seed + questions.count.min(first + TOGETHER);
-            for answer in together(&lexicon, &model, tokenizer, questions.split, seeds)? {
-                report(&answer);
-                answers.push(answer);
-            }
-        }
+    let started = Instant::now();
+    let in_time = || questions.limit.is_none_or(|limit| started.elapsed() < limit);
+    let work = |part: Range<usize>| {
+        let seeds = questions.seed + part.start as u64..questions.seed + part.end as u64;
+        let answers = together(&lexicon, &model, tokenizer, questions.split, seeds)?;
+        answers.iter().for_each(report);
+        Ok(answers)
     };
-    let mut answers = on_threads(questions.threads, work)?;
+    let mut answers = in_parts(questions.threads, questions.count as usize, TOGETHER, in_time, work)?;
     if answers.is_empty() {
         return Err(Error::Settings("no question was asked; raise the number or the time limit".into()));
     }
@@ -180,7 +171,7 @@ fn together(
 }
 
 fn answer(seed: u64, sample: &Sample, played: &Played) -> Result<Answer> {
-    let question = sample.question.clone();
+    let question = &sample.question;
     let judge = Judge::new(&sample.world.image, &[&question.sql])?;
     let stats = played.trace.stats();
     let text = played.trace.context().into_iter().map(|piece| match piece {
@@ -198,7 +189,7 @@ fn answer(seed: u64, sample: &Sample, played: &Played) -> Result<Answer> {
         turns: stats.turns,
         calls: stats.calls,
         failed_queries: stats.failed_queries,
-        question: question.text,
-        gold: question.sql,
+        question: question.text.clone(),
+        gold: question.sql.clone(),
     })
 }

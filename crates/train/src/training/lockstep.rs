@@ -62,12 +62,11 @@ impl Batch {
     /// # Errors
     /// When the device cannot be read.
     pub(super) fn step(&mut self) -> Result<()> {
-        let device = self.model.device();
         let alive: Vec<usize> =
             (0..self.rows.len()).filter(|&row| !self.sequences[self.rows[row]].over).collect();
         // Leaving copies the state of those who stay: not for every one.
         if alive.len() * 8 < self.rows.len() * 7 {
-            self.state = self.state.rows(&alive, &device);
+            self.state = self.state.rows(&self.indices(&alive));
             self.rows = alive.iter().map(|&row| self.rows[row]).collect();
         }
         let next = |sequence: &Sequence| sequence.tokens.get(sequence.read).copied().unwrap_or(0);
@@ -86,11 +85,7 @@ impl Batch {
         if writing.is_empty() {
             return Ok(());
         }
-        let picked = Tensor::<1, Int>::from_data(
-            TensorData::new(writing.iter().map(|&row| row as i32).collect::<Vec<_>>(), [writing.len()]),
-            &device,
-        );
-        let logits = self.model.logits(hidden.select(0, picked));
+        let logits = self.model.logits(hidden.select(0, self.indices(&writing)));
         let width = logits.dims()[2];
         let values: Vec<f32> = logits
             .try_into_vec_as()
@@ -99,6 +94,13 @@ impl Batch {
             self.sequences[self.rows[row]].write(&values[..self.vocabulary.min(width)]);
         }
         Ok(())
+    }
+
+    /// Rows as a tensor on the model's device.
+    fn indices(&self, rows: &[usize]) -> Tensor<1, Int> {
+        let rows: Vec<i32> = rows.iter().map(|&row| row as i32).collect();
+        let count = rows.len();
+        Tensor::from_data(TensorData::new(rows, [count]), &self.model.device())
     }
 
     /// Begins a turn after `context`. Gives back how much of it was there already.

@@ -3,20 +3,26 @@
 use super::lockstep::{Batch, Lockstep};
 use crate::error::{Error, Result};
 use crate::tools::tools_on;
-use glowworm_agent::{EpisodeConfig, GenerateRequest, Segment, Stop, Trace};
+use glowworm_agent::{EpisodeConfig, GenerateRequest, Limits, Segment, Stop, Trace};
 use glowworm_model::Tokenizer;
 use glowworm_model::reference::{Model, Weights, cpu};
 use glowworm_session::{DatabaseTools, Generated, LanguageModel, Sampling, TokenModel, run};
 use std::cell::RefCell;
 use std::future::Future;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
 /// Tokens of an episode at most. The longest ideal one has some 800.
-pub const EPISODE_TOKENS: u64 = 2048;
+const EPISODE_TOKENS: u64 = 2048;
 /// Tokens of a turn at most.
-pub const TURN_TOKENS: u64 = 256;
+const TURN_TOKENS: u64 = 256;
+
+/// The limits of the episodes that are played.
+pub fn limits() -> Limits {
+    Limits { max_turn_tokens: Some(TURN_TOKENS), ..Limits::with_token_budget(EPISODE_TOKENS) }
+}
 
 /// A copy of a model on the processor and without gradients, wherever the original is.
 ///
@@ -27,13 +33,31 @@ pub fn on_cpu(model: &Model) -> Result<Model> {
     Ok(Model::from_source(model.config().clone(), &mut weights, &cpu())?)
 }
 
-/// Lets each of `threads` threads, one at least, do `work`, and gives back all that they made, in no order.
+/// Lets `threads` threads, one at least, do `work` on the parts of `0..count`, `size` of it at a time, and gives back all that
+/// they made, in no order. `go_on` is asked before every part; what was not begun then is left out.
 ///
 /// # Errors
 /// The first error of a thread.
-pub fn on_threads<T: Send>(threads: usize, work: impl Fn() -> Result<Vec<T>> + Sync) -> Result<Vec<T>> {
+pub fn in_parts<T: Send>(
+    threads: usize,
+    count: usize,
+    size: usize,
+    go_on: impl Fn() -> bool + Sync,
+    work: impl Fn(Range<usize>) -> Result<Vec<T>> + Sync,
+) -> Result<Vec<T>> {
+    let next = AtomicUsize::new(0);
+    let share = || {
+        let mut made = Vec::new();
+        loop {
+            let first = next.fetch_add(size, Ordering::Relaxed);
+            if first >= count || !go_on() {
+                return Ok(made);
+            }
+            made.extend(work(first..count.min(first + size))?);
+        }
+    };
     let parts: Vec<Result<Vec<T>>> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(&work)).collect();
+        let threads: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(share)).collect();
         threads
             .into_iter()
             .map(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
@@ -85,11 +109,9 @@ pub fn play(model: &Model, tokenizer: &str, jobs: Vec<Job<'_>>) -> Result<Vec<Pl
     let batch = Rc::new(RefCell::new(Batch::new(model.clone(), words.len(), jobs.len())));
     let mut playing = Vec::new();
     for (sequence, mut job) in jobs.into_iter().enumerate() {
-        job.config.limits = glowworm_agent::Limits {
-            max_turn_tokens: Some(TURN_TOKENS),
-            ..glowworm_agent::Limits::with_token_budget(EPISODE_TOKENS)
-        };
+        job.config.limits = limits();
         let decoder = Lockstep { batch: Rc::clone(&batch), sequence };
+        // Reading the tokenizer again is cheap next to an episode.
         let inner = TokenModel::new(decoder, Tokenizer::from_json(tokenizer)?, job.sampling);
         let mut model = Recorder { inner, stop, turns: Vec::new() };
         let mut tools = DatabaseTools::new(tools_on(job.image)?);
