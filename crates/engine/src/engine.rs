@@ -61,7 +61,8 @@ pub struct Counters {
     pub submits: u64,
     /// Buffers read back.
     pub readbacks: u64,
-    /// Nanoseconds that the processor spent on recording and submitting the passes of generation.
+    /// Nanoseconds that the generating thread spent on recording and submitting passes: its processor time on Unix, else by
+    /// the clock.
     pub encode_nanos: u64,
     /// Decode passes that checked drafted tokens.
     pub draft_passes: u64,

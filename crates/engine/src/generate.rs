@@ -21,6 +21,7 @@ use crate::engine::{Engine, encode};
 use crate::error::{Error, Result};
 use crate::plan::{Step, VERIFY_TOKENS};
 use crate::sampling::{Sampling, SamplingUniform};
+use crate::stopwatch::Stopwatch;
 
 /// What one generation is to do.
 #[derive(Debug, Clone, Copy)]
@@ -159,7 +160,7 @@ impl Engine {
             true => (&self.passes.verify, &self.verify_head, &self.sample_and_draft, VERIFY_TOKENS),
             false => (&self.passes.decode, &self.head, plain, 1),
         };
-        let started = Instant::now();
+        let watch = Stopwatch::start();
         let mut encoder = self.gpu.device.create_command_encoder(&Default::default());
         {
             let mut pass = encoder.begin_compute_pass(&Default::default());
@@ -183,7 +184,7 @@ impl Engine {
         let sequence = &self.buffers.sequence;
         encoder.copy_buffer_to_buffer(sequence, from, &self.readback, control_bytes, token_bytes);
         self.gpu.queue.submit([encoder.finish()]);
-        self.counters.encode_nanos += started.elapsed().as_nanos() as u64;
+        self.counters.encode_nanos += watch.elapsed().as_nanos() as u64;
         self.counters.passes += 1;
         self.counters.submits += 1;
         self.counters.readbacks += 1;

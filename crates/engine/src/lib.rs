@@ -30,6 +30,7 @@ pub mod sampling;
 mod self_test;
 mod shaders;
 pub mod source;
+mod stopwatch;
 
 pub use engine::{Counters, Engine, LoadOptions, PlannedStep, Snapshot};
 pub use error::{Error, Result};
