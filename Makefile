@@ -10,7 +10,7 @@ FEATURES := --features glowworm/train,glowworm-tests/random-model
 .PHONY: demo ask page serve test lint test-rust test-wasm test-page test-large setup clean
 
 # One after the other, also under `make -j`: the answer first, then the address of the page, served until Ctrl+C.
-demo: ask
+demo: target/node-checked ask
 	@$(MAKE) --no-print-directory serve
 
 # One question about the sample database, with the embedded model.
@@ -54,6 +54,11 @@ setup: target/setup-native
 
 target/setup-native: scripts/setup.sh rust-toolchain.toml
 	scripts/setup.sh native
+	@mkdir -p target && touch $@
+
+# Before minutes of compiling and not after them.
+target/node-checked: scripts/setup.sh
+	scripts/setup.sh node
 	@mkdir -p target && touch $@
 
 target/setup-page: scripts/setup.sh package-lock.json

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs what the build and the tests need and the machine lacks. Usage: scripts/setup.sh native|page|browser
+# Installs what the build and the tests need and the machine lacks. Usage: scripts/setup.sh native|node|page|browser
 #   native:  a Vulkan loader and Mesa's software adapter, so that the shaders run on any machine
+#   node:    nothing; it only says if Node is missing or too old for the page
 #   page:    the npm packages, in the versions of package-lock.json
 #   browser: Chromium for the page's tests
 # The Rust toolchain and its wasm target come from rust-toolchain.toml through rustup.
@@ -20,12 +21,13 @@ packages() {
     DEBIAN_FRONTEND=noninteractive "${root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}"
 }
 
-if [ "${1:-}" = page ]; then
+if [ "${1:-}" = page ] || [ "${1:-}" = node ]; then
     # Debian 12 has Node 18, which Vite no longer runs on, so it is not installed from there.
     if ! node --eval 'process.exit(Number(process.versions.node.split(".")[0]) >= 20 ? 0 : 1)' 2>/dev/null; then
         echo "The page needs Node 20 or later (found: $(node --version 2>/dev/null || echo none); see nodejs.org)." >&2
         exit 1
     fi
+    [ "$1" = page ] || exit 0
     exec npm ci --no-audit --no-fund
 fi
 if ! command -v dpkg-query >/dev/null; then
@@ -36,7 +38,7 @@ case "${1:-native}" in
 native) packages libvulkan1 mesa-vulkan-drivers ;;
 browser) packages chromium ;;
 *)
-    echo "usage: scripts/setup.sh native|page|browser" >&2
+    echo "usage: scripts/setup.sh native|node|page|browser" >&2
     exit 2
     ;;
 esac

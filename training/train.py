@@ -24,19 +24,30 @@ from tokenizers import Tokenizer
 
 
 class Muon:
-    """Momentum, then the nearest orthogonal matrix by five Newton-Schulz steps; equal shapes are done together."""
+    """Momentum, then the nearest orthogonal matrix by five Newton-Schulz steps; equal shapes are done together.
 
-    def __init__(self, params, momentum=0.95, decay=0.01):
-        self.params, self.momentum, self.decay = params, momentum, decay
+    A gradient of more than `most` times the usual norm is scaled down to that: every step here is of full size, so one
+    gradient that outweighs all others in the momentum would move the matrix one way for a hundred steps.
+    """
+
+    def __init__(self, params, momentum=0.95, decay=0.01, most=4.0):
+        self.params, self.momentum, self.decay, self.most = params, momentum, decay, most
         self.groups = {}
         for i, p in enumerate(params):
             self.groups.setdefault(tuple(p.shape), []).append(i)
         self.buffers = {k: torch.zeros(len(v), *k) for k, v in self.groups.items()}
+        self.norms = {k: torch.zeros(len(v), 1, 1) for k, v in self.groups.items()}
 
     @torch.no_grad()
     def step(self, rate, grads):
         for shape, index in self.groups.items():
-            g, b = torch.stack([grads[i] for i in index]), self.buffers[shape]
+            g, b, usual = torch.stack([grads[i] for i in index]), self.buffers[shape], self.norms[shape]
+            norm = g.norm(dim=(1, 2), keepdim=True)
+            # Without a usual norm yet the first one is it.
+            usual.copy_(torch.where(usual > 0, usual, norm))
+            kept = torch.minimum(norm, self.most * usual)
+            g.mul_(kept / (norm + 1e-12))
+            usual.lerp_(kept, 0.02)
             b.mul_(self.momentum).add_(g, alpha=1 - self.momentum)
             u = g.lerp(b, self.momentum)
             tall = shape[0] > shape[1]
@@ -110,7 +121,7 @@ def worker(rank, a, flat, smooth, grads, totals, barrier):
         if rank == 0:
             flat.copy_(s["flat"])
             smooth.copy_(s.get("smooth", flat))
-        muon.buffers = s["muon"]
+        muon.buffers, muon.norms = s["muon"], s.get("norms", muon.norms)
         adam.load_state_dict(s["adam"])
         step, tokens, position, stage = s["step"], s["tokens"], s["position"], s["data"]
     if stage != a.data:
@@ -127,7 +138,7 @@ def worker(rank, a, flat, smooth, grads, totals, barrier):
         say(parameters=sum(p.numel() for _, p in named), step=step, arguments=vars(a))
     barrier.wait()
     last_save = last_log = time.time()
-    logged, mean = 0, None
+    logged, seen_steps, mean, lowest = 0, 0, None, None
     stop = f"{a.run}/STOP"
     while step < a.steps:
         rate = rate_at(step, a)
@@ -139,7 +150,8 @@ def worker(rank, a, flat, smooth, grads, totals, barrier):
         loss.backward()
         totals[rank] = n
         if rank == 0:
-            totals[a.ranks] = float(os.path.exists(stop)) + 2.0 * float(time.time() - last_save > a.save * 60)
+            risen = lowest is not None and mean[0] > 3 * lowest + 0.3
+            totals[a.ranks] = float(os.path.exists(stop)) + 2.0 * float(time.time() - last_save > a.save * 60) + 4.0 * float(risen)
         barrier.wait()
         signal = int(totals[a.ranks].item())
         averaged = {i: torch.stack(views[i]).mean(0) for i in mine}
@@ -157,9 +169,13 @@ def worker(rank, a, flat, smooth, grads, totals, barrier):
         count = int(totals[:a.ranks].sum())
         tokens += count
         barrier.wait()
+        if signal & 4:
+            if rank == 0:
+                say(diverged=step, loss=mean[0], lowest=lowest, kept="the state and the weights that were saved last")
+            break
         last = step >= a.steps or signal & 1
         if signal or last:
-            s = {"muon": muon.buffers, "adam": adam.state_dict(), "step": step, "tokens": tokens,
+            s = {"muon": muon.buffers, "norms": muon.norms, "adam": adam.state_dict(), "step": step, "tokens": tokens,
                  "position": (stream.shard, stream.batch), "data": a.data}
             torch.save(s | ({"flat": flat, "smooth": smooth} if rank == 0 else {}), state_path + ".part")
             os.replace(state_path + ".part", state_path)
@@ -172,6 +188,10 @@ def worker(rank, a, flat, smooth, grads, totals, barrier):
         if rank == 0:
             logged += count
             mean = (plain, right) if mean is None else tuple(0.97 * m + 0.03 * x for m, x in zip(mean, (plain, right)))
+            # Not the first losses of all, which fall from any height.
+            if seen_steps > 100:
+                lowest = mean[0] if lowest is None else min(lowest, mean[0])
+            seen_steps += 1
             if step % 50 == 0:
                 speed = logged / (time.time() - last_log)
                 left = (a.steps - step) * (tokens / step) / max(speed, 1)

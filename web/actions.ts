@@ -12,7 +12,7 @@ import type { Cell } from "./cells";
 import { count, whyNoTrace, type Trace } from "./trace";
 import {
   adapterState, answerSql, asking, askError, baseName, belongs, database, databaseError, databaseState, effective, episode, evidence, history, isAnswer,
-  modelState, opening, played, question, queued, resultNote, resultProblem, resultState, rowCounts, sameEpisode, settings, sql, status, USUAL_BUDGET,
+  forgetRefusals, modelState, opening, played, question, queued, refuse, resultNote, resultProblem, resultState, rowCounts, sameEpisode, settings, sql, status, USUAL_BUDGET,
   type Asked, type Episode, type Result, type RowCount,
 } from "./state";
 
@@ -23,10 +23,8 @@ export const client = new DatabaseClient();
 /** Opens what `get` gives. What is open stays on the screen, and in use, until the next one is there. */
 async function openWith(name: string, get: (signal: AbortSignal) => Promise<Source>): Promise<void> {
   databaseError.value = null;
-  if (asking.value !== null) {
-    databaseError.value = `an episode is running on the open database; stop it first, then open ${name}`;
-    return;
-  }
+  askError.value = null;
+  if (asking.value !== null) return refuse(databaseError, `an episode is running on the open database; stop it first, then open ${name}`);
   const control = new AbortController();
   const before = opening.value;
   const mine = { name, since: performance.now(), cancel: () => control.abort(new Error(`opening ${name} was cancelled`)) };
@@ -50,7 +48,15 @@ async function openWith(name: string, get: (signal: AbortSignal) => Promise<Sour
       answerSql.value = null;
       keepEpisode();
       // An episode that waited for its database stays, and gets its rows.
-      if (episode.value !== null && !belongs(episode.value.trace)) episode.value = null;
+      const last = episode.value;
+      if (last !== null && !belongs(last.trace)) {
+        episode.value = null;
+        // What is written may be the next question, but not the last one, which was of another database.
+        if (question.value.trim() === last.trace.config.question.trim()) {
+          question.value = "";
+          evidence.value = "";
+        }
+      }
       status.value = `${source.name} is open.`;
     });
     void countRows();
@@ -64,7 +70,7 @@ async function openWith(name: string, get: (signal: AbortSignal) => Promise<Sour
       if (database.value !== null) databaseError.value = text;
       else databaseState.value = { kind: "failed", name, error: text };
       const waits = queued.value;
-      if (waits !== null) {
+      if (waits?.of === name) {
         queued.value = null;
         askError.value = `“${waits.question}” was not asked, because ${name} is not open`;
       }
@@ -76,19 +82,33 @@ export const openSource = (source: Source): Promise<void> => openWith(source.nam
 
 /** Files from a picker or a drop: a database with its write-ahead log, a model, or a trace. */
 export async function openFiles(files: File[]): Promise<void> {
-  const model = files.find((file) => file.name.toLowerCase().endsWith(".gguf"));
-  if (model !== undefined) return engine.useFile(model);
-  const trace = files.find((file) => file.name.toLowerCase().endsWith(".json"));
-  if (trace !== undefined) return openTrace(trace);
   const log = files.find((file) => /-wal$/i.test(file.name));
   const rest = files.filter((file) => file !== log && !/-shm$/i.test(file.name));
   const file = rest[0] ?? log;
   if (file === undefined) return;
   if (rest.length > 1) {
-    databaseError.value = `${files.map((each) => each.name).join(", ")}: one database at a time; its -wal file may come with it`;
+    databaseError.value = `${files.map((each) => each.name).join(", ")}: one file at a time; a database may have its -wal file with it`;
+    return;
+  }
+  const kind = await kindOf(file);
+  if (kind === "model") return engine.useFile(file);
+  if (kind === "trace") return openTrace(file);
+  // The log of another database would replace pages of this one.
+  if (log !== undefined && log !== file && log.name.toLowerCase() !== `${file.name.toLowerCase()}-wal`) {
+    databaseError.value = `${log.name} does not belong to ${file.name}, whose log is called ${file.name}-wal; choose the two that belong together, or the database alone`;
     return;
   }
   await openSource({ name: file.name, file, log: file === log ? null : (log ?? null) });
+}
+
+/** What a file is, by its first bytes where they tell and else by its name. */
+async function kindOf(file: File): Promise<"database" | "model" | "trace"> {
+  // One that cannot be read is told about by whoever opens it.
+  const start = await file.slice(0, 16).text().catch(() => "");
+  if (start.startsWith("SQLite format 3")) return "database";
+  const name = file.name.toLowerCase();
+  if (start.startsWith("GGUF") || name.endsWith(".gguf")) return "model";
+  return name.endsWith(".json") ? "trace" : "database";
 }
 
 /** Opens a sample; one that nobody asked for gives way to a file that was chosen before. */
@@ -193,7 +213,16 @@ async function countRows(): Promise<void> {
 
 export function browse(table: string): void {
   sql.value = `SELECT * FROM "${table.replaceAll('"', '""')}"`;
-  void runSql();
+  followAgain();
+  void runSql().then(() => (reveal.value += 1));
+}
+
+/** Puts the model's answer back after other queries. */
+export function backToAnswer(): void {
+  if (answerSql.value === null) return;
+  sql.value = answerSql.value;
+  if (episode.value !== null && belongs(episode.value.trace)) void runSql();
+  else clearResult();
 }
 
 /** Rises with every query of the person's and whenever its result is no longer wanted. */
@@ -215,7 +244,7 @@ export async function runSql(): Promise<void> {
   try {
     const summary = await client.request((remote) => remote.query(text), { signal: control.signal, begins });
     if (mine !== queries) return forget(summary.id);
-    resultState.value = { kind: "rows", result: { ...summary, sql: text, elapsed: performance.now() - since } };
+    resultState.value = { kind: "rows", result: { ...summary, key: summary.id, order: null, sql: text, elapsed: performance.now() - since } };
     status.value = `${count(summary.rows, "row")}.`;
   } catch (error) {
     if (mine === queries) resultState.value = { kind: "failed", error: message(error) };
@@ -241,23 +270,57 @@ function clearResult(): void {
   resultNote.value = null;
 }
 
+/** A result as it is now: its query may have been run again since. */
+function latest(result: Result): Result {
+  const state = resultState.value;
+  return state.kind === "rows" && state.result.key === result.key ? state.result : result;
+}
+
 /** The worker that held a result may have been ended since: then its query is run once more. */
 async function withResult<T>(result: Result, use: (id: number) => Promise<T>): Promise<T> {
   try {
-    return await use(result.id);
+    return await use(latest(result).id);
   } catch (error) {
     if (!/no longer there|no database is open/.test(message(error))) throw error;
-    const again = await client.request((remote) => remote.query(result.sql));
-    result.id = again.id;
-    return use(result.id);
+    return use((await runAgain(latest(result))).id);
   }
+}
+
+let again: { key: number; done: Promise<Result> } | null = null;
+
+/** Runs the query of a result that is lost, once for all who miss it, and sorts its rows as they were. */
+function runAgain(result: Result): Promise<Result> {
+  if (again?.key === result.key) return again.done;
+  const done = (async () => {
+    const { order } = result;
+    const summary = await client.request((remote) => remote.query(result.sql));
+    const sorted = order !== null && order.column < summary.columns.length ? order : null;
+    if (sorted !== null) await client.request((remote) => remote.sort(summary.id, sorted.column, sorted.descending));
+    const next = { ...result, ...summary, order: sorted };
+    const state = resultState.value;
+    if (state.kind === "rows" && state.result.key === result.key) {
+      resultState.value = { kind: "rows", result: next };
+      say("The query was run again, because the database had to be opened anew");
+    }
+    return next;
+  })();
+  const mine = { key: result.key, done };
+  again = mine;
+  void done.catch(() => undefined).finally(() => {
+    if (again === mine) again = null;
+  });
+  return done;
 }
 
 export const windowOf = (result: Result, first: number, count: number): Promise<Cell[][]> =>
   withResult(result, (id) => client.request((remote) => remote.window(id, first, count)));
 
-export const sortResult = (result: Result, order: { column: number; descending: boolean } | null): Promise<void> =>
-  withResult(result, (id) => client.request((remote) => remote.sort(id, order?.column, order?.descending ?? false)));
+export async function sortResult(result: Result, order: Result["order"]): Promise<void> {
+  await withResult(result, (id) => client.request((remote) => remote.sort(id, order?.column, order?.descending ?? false)));
+  const sorted = latest(result);
+  const state = resultState.value;
+  if (state.kind === "rows" && state.result === sorted) resultState.value = { kind: "rows", result: { ...sorted, order } };
+}
 
 export const valueOf = (result: Result, row: number, column: number): Promise<unknown> =>
   withResult(result, (id) => client.request((remote) => remote.value(id, row, column)));
@@ -333,9 +396,11 @@ function keepEpisode(): void {
 
 /** Asks what is written, now or as soon as database and model are there. */
 export function ask(): void {
-  const asked = { question: question.value.trim(), evidence: evidence.value.trim() };
+  const of = opening.value?.name ?? database.value?.name ?? "";
+  const asked = { question: question.value.trim(), evidence: evidence.value.trim(), of };
   if (asked.question === "" || asking.value !== null) return;
   askError.value = null;
+  databaseError.value = null;
   const adapter = adapterState.value.kind;
   const model = modelState.value.kind;
   if (adapter === "missing" || adapter === "wrong") {
@@ -410,6 +475,7 @@ async function put(asked: Asked): Promise<void> {
     if (episode.value?.id === id) episode.value = null;
   } finally {
     asking.value = null;
+    forgetRefusals();
   }
   if (trace === null || episode.value?.id !== id) return;
   await showAnswer(trace);
@@ -426,13 +492,14 @@ effect(() => {
   queueMicrotask(() => {
     if (queued.peek() !== waits) return;
     queued.value = null;
-    if (model === "ready") void put(waits);
+    if (database.value?.name !== waits.of) askError.value = `“${waits.question}” was not asked: it was meant for ${waits.of}, and ${database.value?.name ?? "no database"} is open`;
+    else if (model === "ready") void put(waits);
     else askError.value = `“${waits.question}” was not asked, because no model is loaded`;
   });
 });
 
 /** A second press of a double click on Ask must not stop what it has just begun. */
-const STOP_AFTER_MS = 400;
+export const STOP_AFTER_MS = 400;
 
 export function stop(): void {
   const current = asking.value;
@@ -517,7 +584,7 @@ const LARGEST_TRACE = 64e6;
 export async function openTrace(file: File): Promise<void> {
   askError.value = null;
   try {
-    if (asking.value !== null) throw new Error("an episode is running; stop it first, then open the trace");
+    if (asking.value !== null) return refuse(askError, "an episode is running; stop it first, then open the trace");
     if (file.size > LARGEST_TRACE) throw new Error(`${file.name}: ${showBytes(file.size)} is too large for a trace`);
     const text = await file.text().catch(() => {
       throw new Error(`${file.name}: the file cannot be read; it was moved or changed, choose it again`);

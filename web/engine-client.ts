@@ -2,7 +2,7 @@
 
 import * as Comlink from "comlink";
 import { message } from "./format";
-import { adapterState, asking, modelProblem, modelState, settings, status, USUAL_BUDGET, type Adapter, type Live } from "./state";
+import { adapterState, asking, modelProblem, modelState, refuse, settings, status, USUAL_BUDGET, type Adapter, type Live } from "./state";
 import type { Outcome, Trace } from "./trace";
 import { WorkerHandle } from "./worker-handle";
 import type { Found } from "./workers/adapter";
@@ -140,10 +140,7 @@ class EngineClient {
   /** Loads what a person has chosen. A file that is no model costs nothing: what is loaded stays. */
   async load(source: ModelSource, prompt: Prompt | null, name = nameOf(source)): Promise<void> {
     modelProblem.value = null;
-    if (asking.value !== null) {
-      modelProblem.value = RUNNING;
-      return;
-    }
+    if (asking.value !== null) return refuse(modelProblem, RUNNING);
     const mine = (this.#wishes += 1);
     if (source.kind !== "built-in") {
       try {
@@ -154,10 +151,7 @@ class EngineClient {
       }
       if (mine !== this.#wishes) return;
       // A question may have been asked while the file was looked at.
-      if (asking.value !== null) {
-        modelProblem.value = RUNNING;
-        return;
-      }
+      if (asking.value !== null) return refuse(modelProblem, RUNNING);
     }
     await this.#load(source, prompt, name, null);
   }

@@ -29,21 +29,27 @@ export async function refreshStored(): Promise<void> {
   }
 }
 
+/** Rises with every listing that is asked for: only the last is heard of. */
+let listings = 0;
+
 export async function listRepository(): Promise<void> {
+  const mine = (listings += 1);
   hubError.value = null;
   hubBusy.value = true;
   try {
     const found = await list(repository.value);
+    if (mine !== listings) return;
     listing.value = found;
     chosenPath.value = found.chosen;
     status.value = `${found.files.length} files in ${found.place.repository}.`;
     await refreshStored();
     void engine.selfTest();
   } catch (error) {
+    if (mine !== listings) return;
     listing.value = null;
     hubError.value = message(error);
   } finally {
-    hubBusy.value = false;
+    if (mine === listings) hubBusy.value = false;
   }
 }
 

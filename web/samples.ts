@@ -17,13 +17,11 @@ export const SAMPLES: Sample[] = [
 const OFFERED = 3;
 
 /**
- * Questions about a sample to ask with one click. To the built-in model those that it is tested to answer rightly, the
- * ones with the longest answer first, which show most; of a sample without such the simplest.
+ * Questions about a sample to ask with one click, the ones with the longest answer first, which show most; to the
+ * built-in model only those that it is tested to answer rightly.
  */
 export function exampleQuestions(file: string, builtIn: boolean): string[] {
   const about = questions.filter((each) => `${each.db_id}.sqlite` === file && each.evidence === "");
-  const tested = about.filter((each) => each.builtin);
-  const longest = (list: typeof about) => [...list].sort((a, b) => b.SQL.length - a.SQL.length);
-  const shown = !builtIn ? longest(about) : tested.length > 0 ? longest(tested) : longest(about).reverse();
+  const shown = about.filter((each) => each.builtin || !builtIn).sort((a, b) => b.SQL.length - a.SQL.length);
   return shown.slice(0, OFFERED).map((each) => each.question);
 }

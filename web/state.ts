@@ -1,6 +1,6 @@
 /** What the page knows, as signals. Components read them; `actions.ts` writes them. */
 
-import { computed, signal } from "@preact/signals";
+import { computed, signal, type Signal } from "@preact/signals";
 import { lights, type Light, type Trace, type Turn } from "./trace";
 
 export interface Column {
@@ -187,11 +187,27 @@ export const asking = signal<{ since: number; stopping: boolean } | null>(null);
 export interface Asked {
   question: string;
   evidence: string;
+  /** Name of the database that it is asked of. */
+  of: string;
 }
 /** A question that was asked before everything was there, as it was written then. */
 export const queued = signal<Asked | null>(null);
 /** What went wrong with asking, where no episode shows it. */
 export const askError = signal<string | null>(null);
+
+const refused = new Map<Signal<string | null>, string>();
+
+/** Says in `place` that something cannot be done while an episode runs. */
+export function refuse(place: Signal<string | null>, text: string): void {
+  place.value = text;
+  refused.set(place, text);
+}
+
+/** The episode is over, and what was said to be impossible meanwhile is possible again. */
+export function forgetRefusals(): void {
+  for (const [place, text] of refused) if (place.value === text) place.value = null;
+  refused.clear();
+}
 
 /** The SQL in the editor. */
 export const sql = signal("");
@@ -201,7 +217,12 @@ export const answerSql = signal<string | null>(null);
 export const isAnswer = computed(() => answerSql.value !== null && sql.value === answerSql.value);
 
 export interface Result {
+  /** As the database worker knows it. */
   id: number;
+  /** The same for as long as it is on the screen, also when its query had to be run again. */
+  key: number;
+  /** By which column it is sorted; null: as the query gives it. */
+  order: { column: number; descending: boolean } | null;
   sql: string;
   columns: string[];
   rows: number;

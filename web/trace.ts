@@ -175,7 +175,7 @@ export function lights(tables: string[], turns: Turn[], outcome: Outcome | null)
 function words(text: string, byFolded: Map<string, string>): Set<string> {
   const plain = text.replace(/'(?:[^']|'')*'/g, "''");
   const found = new Set<string>();
-  for (const match of plain.matchAll(/"((?:[^"]|"")+)"|`([^`]+)`|\[([^\]]+)\]|([\p{L}_][\p{L}\p{N}_$]*)/gu)) {
+  for (const match of plain.matchAll(/"((?:[^"]|"")+)"|`([^`]+)`|\[([^[\]]+)\]|([\p{L}_][\p{L}\p{N}_$]*)/gu)) {
     const name = match[1]?.replaceAll('""', '"') ?? match[2] ?? match[3] ?? match[4] ?? "";
     const known = byFolded.get(name.toLowerCase());
     if (known !== undefined) found.add(known);
@@ -305,7 +305,7 @@ const LONGEST_PHRASE = 60;
 /** Whether a text ends in one phrase over and over: a model that does that seldom finds its way out. */
 export function repeats(text: string): boolean {
   const end = text.slice(-(REPEATED + LONGEST_PHRASE));
-  if (end.length < REPEATED + LONGEST_PHRASE || end.trim() === "") return false;
+  if (end.length < REPEATED + LONGEST_PHRASE) return false;
   for (let period = 1; period <= LONGEST_PHRASE; period += 1) {
     let at = end.length - 1;
     while (at >= end.length - REPEATED && end[at] === end[at - period]) at -= 1;

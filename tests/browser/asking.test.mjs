@@ -87,7 +87,7 @@ describe("one question at a time", () => {
     await id("question").fill("How many rows has t?");
     await id("question").press("Enter");
     await id("queued").waitFor();
-    assert.match(await id("queued").textContent(), /“How many rows has t\?” is asked as soon as slow\.db is open/);
+    assert.match(await id("queued").textContent(), /“How many rows has t\?” is asked of slow\.db as soon as it is open/);
     // The one before can be used until then.
     await runSql(page, "SELECT count(*) FROM Album");
     await id("result-table").getByText("347").waitFor({ timeout: 4000 });
@@ -114,7 +114,7 @@ describe("one question at a time", () => {
       data.items.add(new File(["GGUF"], name));
       body.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
     }, "other.gguf");
-    await page.locator("form.ask").getByTestId("error").filter({ hasText: /an episode is running/i }).waitFor();
+    await page.locator(".ask").getByTestId("error").filter({ hasText: /an episode is running/i }).waitFor();
     await id("trace-open").setInputFiles(fixture("artists.glowworm.json"));
     await page.getByTestId("error").filter({ hasText: /then open the trace/ }).waitFor();
     assert.equal(await page.locator(".episode h2").textContent(), "A long one");
@@ -122,6 +122,26 @@ describe("one question at a time", () => {
     await answered();
     assert.equal(await id("ended-by").textContent(), "cancelled");
     assert.equal(await id("database-name").textContent(), "chinook.sqlite");
+    // What could not be done can be done now, and nothing says otherwise any more.
+    assert.deepEqual(await errors(), []);
+  });
+
+  test("Stop stays on the screen, and pressed by keyboard it leaves the focus on the question", async () => {
+    const describe = ["Album", "Artist", "Track", "Genre"].map((table) => call("describe_table", { table_name: table }));
+    const all = ["Customer", "Employee", "Invoice", "Playlist"].map((table) => call("sample_rows", { table_name: table })).join("\n");
+    await script([call("list_tables", {}), describe.join("\n"), all, call("run_query", { sql: ENDLESS }), ...ALBUMS]);
+    await ask("One that takes long");
+    await page.getByRole("button", { name: /^run_query .*running/ }).waitFor();
+    await page.waitForTimeout(500);
+    const [stage, top, bottom] = await id("stop").evaluate((button) => [document.querySelector(".stage").scrollTop, button.getBoundingClientRect().top, button.getBoundingClientRect().bottom]);
+    assert.ok(stage > 100, "the episode is longer than the window");
+    assert.ok(top >= 0 && bottom <= 620, `Stop is at ${top}`);
+    await id("question").focus();
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await answered();
+    assert.equal(await id("ended-by").textContent(), "cancelled");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "question");
   });
 
   test("what a person runs and what the model runs are stopped apart", async () => {
@@ -163,6 +183,24 @@ describe("whose answer it is", () => {
     assert.equal(await id("answer-heading").textContent(), "Your query");
   });
 
+  test("comes back after the rows of a table, which come into view", async () => {
+    await script(ALBUMS);
+    await ask("How many albums, once more?");
+    await answered();
+    await id("result-table").getByText("347").waitFor();
+    await id("table-list").getByRole("button", { name: /^Genre/ }).click();
+    await page.getByRole("button", { name: "Show rows" }).click();
+    await id("result-table").getByText("Rock", { exact: true }).waitFor();
+    await page.waitForTimeout(300);
+    const { top, bottom } = await id("result-table").locator("tbody tr").nth(1).evaluate((row) => ({ top: row.getBoundingClientRect().top, bottom: row.getBoundingClientRect().bottom }));
+    assert.ok(top > 0 && bottom < 620, `the rows begin at ${top}`);
+    assert.equal(await id("answer-heading").textContent(), "Your query");
+    await id("back-to-answer").click();
+    await id("result-table").getByText("347").waitFor();
+    assert.equal(await id("answer-heading").textContent(), "Answer");
+    await notIn(id("back-to-answer"));
+  });
+
   test("an earlier episode of another database is shown without that one's rows and lamps", async () => {
     await id("database-file").setInputFiles(example("northwind.sqlite"));
     await page.waitForFunction(() => document.querySelector('[data-testid="database-name"]').textContent === "northwind.sqlite");
@@ -200,7 +238,7 @@ describe("settings", () => {
       await page.getByLabel(label).blur();
       return page.getByLabel(label).inputValue();
     };
-    assert.equal(await set("Temperature (0: always the likeliest)", 0.65), "0.65");
+    assert.equal(await set("Temperature", 0.65), "0.65");
     assert.equal(await set("Token budget of an episode", 1500), "1500");
     assert.equal(await set("Seed", 1.5), "2");
     assert.match(await id("settings-problem").textContent(), /Seed: a whole number from 0 to 4,294,967,295; it is now 2/);
@@ -217,7 +255,7 @@ describe("settings", () => {
     assert.ok(Math.abs(config.run.sampling.temperature - 0.65) < 1e-6);
     assert.equal(config.limits.token_budget, 1500);
     // Emptied, they are the model's again.
-    await set("Temperature (0: always the likeliest)", "");
+    await set("Temperature", "");
     assert.match(await page.getByRole("button", { name: /^settings \(/ }).textContent(), /temperature 0\.?\d* · seed 7/);
   });
 });
@@ -229,7 +267,7 @@ describe("models that come and go", () => {
     const before = await heading();
     for (const [name, bytes, said] of [["notes.gguf", "hello, this is text", /notes\.gguf: this is not a model in GGUF format/], ["empty.gguf", "", /empty\.gguf: the file is empty/], ["cut.gguf", readFileSync(`${root}/models/builtin.gguf`).subarray(0, 5000), /cut\.gguf: .*(ends|reaches past the end)/]]) {
       await id("model-file").setInputFiles({ name, mimeType: "application/octet-stream", buffer: Buffer.from(bytes) });
-      const error = page.locator("form.ask").getByTestId("error").filter({ hasText: name });
+      const error = page.locator(".ask").getByTestId("error").filter({ hasText: name });
       await error.waitFor();
       assert.match(await error.textContent(), said);
       assert.match(await error.textContent(), /built-in stays loaded/);
@@ -265,6 +303,24 @@ describe("models that come and go", () => {
     assert.equal(await id("ended-by").textContent(), "submit_sql");
     assert.equal(await id("question").inputValue(), "something half typ");
     assert.equal(await page.getByRole("button", { name: "Taken back?" }).count(), 0);
+  });
+
+  test("a question that waits for the model is asked of no other database", async () => {
+    await id("model-choice").click();
+    await page.getByRole("button", { name: "Use the built-in model" }).click();
+    await page.getByRole("button", { name: "Close", exact: true }).click();
+    await id("question").fill("How many albums, of Chinook?");
+    await id("question").press("Enter");
+    await id("queued").filter({ hasText: "of Chinook?” is asked of chinook.sqlite" }).waitFor();
+    await id("database-file").setInputFiles(example("northwind.sqlite"));
+    await page.waitForFunction(() => document.querySelector('[data-testid="database-name"]').textContent === "northwind.sqlite");
+    const error = page.locator(".ask").getByTestId("error").filter({ hasText: "it was meant for chinook.sqlite, and northwind.sqlite is open" });
+    await error.waitFor({ timeout: 90_000 });
+    await error.getByRole("button", { name: "Close this message" }).click();
+    await notIn(error);
+    await id("database-file").setInputFiles(example("chinook.sqlite"));
+    await page.waitForFunction(() => document.querySelector('[data-testid="database-name"]').textContent === "chinook.sqlite");
+    await modelReady(page);
   });
 
   test("the self-test and a load leave each other's devices alone", async () => {

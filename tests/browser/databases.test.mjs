@@ -145,6 +145,21 @@ shutil.copy(sys.argv[1], sys.argv[1] + "2"); shutil.copy(sys.argv[1] + "-wal", s
     await page.getByText(/pages? with the latest rows comes? from it/).waitFor();
     await runSql(page, "SELECT count(*) FROM t");
     assert.deepEqual(await cells(page), [["100"]]);
+    // The log of another database is not applied to this one.
+    const file = (name, from) => ({ name, mimeType: "application/octet-stream", buffer: readFileSync(from) });
+    await id("database-file").setInputFiles([file("this.db", `${path}2`), file("that.db-wal", `${path}2-wal`)]);
+    await page.getByTestId("error").filter({ hasText: /that\.db-wal does not belong to this\.db/ }).waitFor();
+    assert.equal(await id("database-name").textContent(), "live.db2");
+    await browser.close();
+  });
+
+  test("are told by what is in them before their names are", async () => {
+    const { browser, page, id } = await open();
+    const file = (name, from) => ({ name, mimeType: "application/octet-stream", buffer: readFileSync(from) });
+    await id("database-file").setInputFiles(file("export.json", example("northwind.sqlite")));
+    await page.waitForFunction(() => document.querySelector('[data-testid="database-name"]').textContent === "export.json");
+    await id("database-file").setInputFiles([file("a.sqlite", example("northwind.sqlite")), file("b.json", example("questions.json"))]);
+    await page.getByTestId("error").filter({ hasText: /one file at a time/ }).waitFor();
     await browser.close();
   });
 });
@@ -163,6 +178,17 @@ describe("values", () => {
     assert.notEqual(classes[5], classes[7], "NULL looks like the text 'NULL'");
     await page.getByRole("button", { name: /^PNG/ }).click();
     await page.waitForFunction(() => document.querySelector(".viewer img")?.naturalWidth === 1);
+    await browser.close();
+  });
+
+  test("that are too long for a string are refused and not shown as empty", async () => {
+    const { browser, page, id } = await open();
+    await openDatabase(page, example("chinook.sqlite"));
+    await runSql(page, "SELECT hex(zeroblob(270000000)) AS long, '' AS empty");
+    await page.locator(".answer").getByTestId("error").waitFor({ timeout: 60_000 });
+    assert.equal(await id("result-table").count(), 0);
+    await runSql(page, "SELECT '' AS empty");
+    assert.deepEqual(await cells(page), [["''"]]);
     await browser.close();
   });
 
@@ -360,6 +386,24 @@ describe("a query that does not end", () => {
     assert.match(outcome.text, /^Error: interrupted: the query ran longer than 5 s/);
     const next = JSON.parse(await page.evaluate(() => globalThis.glowworm.tool("run_query", '{"sql": "SELECT count(*) FROM Album"}')));
     assert.deepEqual([next.text, next.is_error], ["count(*)\n347", false]);
+    await browser.close();
+  });
+
+  test("leaves a result sorted as it was, and it is said that its query ran again", async () => {
+    const { browser, page, id } = await open();
+    await openDatabase(page, example("chinook.sqlite"));
+    await runSql(page, "SELECT TrackId FROM Track LIMIT 1000");
+    const header = id("result-table").getByRole("button", { name: /TrackId/ });
+    await header.click();
+    await header.click();
+    await id("result-table").getByText("1000", { exact: true }).waitFor();
+    const ended = await page.evaluate((sql) => globalThis.glowworm.tool("run_query", JSON.stringify({ sql })), "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n");
+    assert.equal(JSON.parse(ended).is_error, true);
+    // The last rows are not here yet.
+    await page.locator(".grid").evaluate((grid) => (grid.scrollTop = grid.scrollHeight));
+    await id("result-table").getByRole("cell", { name: "1", exact: true }).waitFor();
+    await id("result-note").filter({ hasText: "run again" }).waitFor();
+    assert.equal(await id("result-table").locator("th").getAttribute("aria-sort"), "descending");
     await browser.close();
   });
 

@@ -82,6 +82,23 @@ describe("downloads", () => {
     await page.getByRole("button", { name: "Delete small.Q4_K_M.gguf" }).waitFor({ state: "detached" });
   });
 
+  test("a listing that comes late does not replace the one that was asked for after it", async () => {
+    const { page, id } = opened;
+    const [slow, quick] = [offer("slow"), offer("quick")];
+    await page.route(`**/api/models/${slow}**`, async (route) => {
+      await new Promise((resolve) => setTimeout(resolve, 1500));
+      await route.continue();
+    });
+    await list(page, slow);
+    await id("model-repository").fill(quick);
+    // As "Suggested" does, whose button is never off.
+    await page.locator("form.row").filter({ has: id("model-repository") }).evaluate((form) => form.requestSubmit());
+    await page.getByRole("list", { name: `Files of ${quick}` }).waitFor();
+    await page.waitForTimeout(2000);
+    assert.equal(await page.getByRole("list", { name: `Files of ${slow}` }).count(), 0);
+    await page.unroute(`**/api/models/${slow}**`);
+  });
+
   test("a connection cut at 40% is resumed by itself", async () => {
     const { page } = opened;
     const repository = offer("cut");

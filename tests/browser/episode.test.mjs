@@ -60,7 +60,7 @@ test("the sample and the built-in model answer a question at once; a second one 
   assert.equal(await id("database-name").textContent(), "chinook.sqlite");
   assert.equal(await page.evaluate(() => document.activeElement?.getAttribute("data-testid")), "question");
   assert.match(await id("adapter-status").textContent(), /✓/);
-  await settings(page, { "Temperature (0: always the likeliest)": 0 });
+  await settings(page, { "Temperature": 0 });
   await ask(page, QUESTION);
   await answered(page);
   assert.equal(await id("ended-by").textContent(), "submit_sql");
@@ -193,7 +193,7 @@ test("the native program gives the same text at temperature 0", async () => {
   rmSync(folder, { recursive: true });
   const { browser, page } = await openPage({ address: server.address });
   await modelReady(page);
-  await settings(page, { "Temperature (0: always the likeliest)": 0 });
+  await settings(page, { "Temperature": 0 });
   await ask(page, QUESTION);
   await answered(page);
   assert.equal(contextOf(await save(page)), contextOf(native));

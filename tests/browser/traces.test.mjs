@@ -49,7 +49,7 @@ test("a file that is no trace is told of in plain words, and what is shown stays
   await show("The one that stays");
   for (const [json, said] of [["SQLite format 3\0", /x\.json: this is not a Glowworm trace: it is a database/], ["{}", /x\.json: this is not a Glowworm trace: nothing/], [changed((trace) => delete trace.config), /x\.json: this Glowworm trace is incomplete: the part “config” is missing/], [changed((trace) => (trace.turns = "none")), /x\.json: this Glowworm trace cannot be read/]]) {
     await open(json);
-    const error = page.locator("form.ask").getByTestId("error").filter({ hasText: said });
+    const error = page.locator(".ask").getByTestId("error").filter({ hasText: said });
     await error.waitFor();
     assert.doesNotMatch(await error.textContent(), /invalid type|expected|missing field/);
   }

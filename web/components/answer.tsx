@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import { effect } from "@preact/signals";
-import { copyResult, copySql, openSample, reveal, runSql, sampleOf, saveCsv, stopQuery } from "../actions";
+import { backToAnswer, copyResult, copySql, openSample, reveal, runSql, sampleOf, saveCsv, stopQuery } from "../actions";
 import { bytes, duration } from "../format";
 import { now } from "../clock";
 import { QUERY_SECONDS } from "../database-client";
@@ -31,6 +31,9 @@ export function Answer() {
         ) : (
           <button type="button" class="button" data-testid="run-sql" disabled={database.value === null || empty} title="Ctrl+Enter" onClick={() => void runSql()}>Run</button>
         )}
+        {answerSql.value !== null && !isAnswer.value && !running && asking.value === null && (
+          <button type="button" class="button" data-testid="back-to-answer" onClick={backToAnswer}>Back to the answer</button>
+        )}
         <button type="button" class="button" disabled={empty} onClick={() => void copySql()}>Copy SQL</button>
         {result.kind === "rows" && (
           <>
@@ -54,7 +57,7 @@ export function Answer() {
         </p>
       )}
       {result.kind === "failed" && <ErrorBox text={result.error} />}
-      {resultProblem.value !== null && <ErrorBox text={resultProblem.value} />}
+      {resultProblem.value !== null && <ErrorBox text={resultProblem.value} close={() => (resultProblem.value = null)} />}
       {result.kind === "rows" && <Rows result={result.result} />}
     </section>
   );
@@ -68,7 +71,7 @@ function Rows({ result }: { result: Result }) {
         {result.more && ", and more that are not shown"} · {duration(result.elapsed)}
         {result.sql !== sql.value && " · of the query as it was when it was run"}
       </p>
-      <ResultTable key={result.id} result={result} />
+      <ResultTable key={result.key} result={result} />
     </>
   );
 }

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import { useSignal } from "@preact/signals";
-import { ask, stop } from "../actions";
+import { ask, stop, STOP_AFTER_MS } from "../actions";
 import { now } from "../clock";
 import { engine } from "../engine-client";
 import { integer } from "../format";
@@ -8,7 +8,7 @@ import {
   adapterState, asking, askError, database, effective, episode, evidence, modelPanelOpen, modelProblem, modelState, opening, question, queued, settings,
   type Settings,
 } from "../state";
-import { exampleQuestions, SAMPLES } from "../samples";
+import { exampleQuestions } from "../samples";
 import { clip, repeats } from "../trace";
 import { ErrorBox } from "./error-box";
 import { loadingWords } from "./loading-words";
@@ -28,18 +28,23 @@ export function AskForm() {
   const open = database.value?.name ?? "";
   const examples = usable ? exampleQuestions(open, builtIn) : [];
   const fresh = busy === null && queued.value === null && episode.value === null;
+  /** Goes back to the question where the keyboard was on a button that is about to go. */
+  const keepFocus = (): void => {
+    if (document.activeElement?.matches("button:focus-visible") === true) input.current?.focus({ preventScroll: true });
+  };
   return (
-    <form
-      class="ask"
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (busy !== null) stop();
-        else ask();
-      }}
-    >
-      <label class="visually-hidden" for="question">Question</label>
-      <div class="ask-line">
+    <>
+      <form
+        class={busy === null ? "ask-line" : "ask-line running"}
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (busy !== null) stop();
+          else ask();
+          keepFocus();
+        }}
+      >
+        <label class="visually-hidden" for="question">Question</label>
         <textarea
           id="question"
           ref={input}
@@ -56,52 +61,53 @@ export function AskForm() {
           }}
         />
         {busy !== null ? (
-          <button key="stop" class="button stop" type="submit" data-testid="stop" disabled={busy.stopping}>{busy.stopping ? "Stopping" : "Stop"}</button>
+          <button key="stop" class="button stop" type="submit" data-testid="stop" disabled={busy.stopping || now.value - busy.since < STOP_AFTER_MS}>{busy.stopping ? "Stopping" : "Stop"}</button>
         ) : (
           <button key="ask" class="button main" type="submit" data-testid="ask" disabled={!ready || question.value.trim() === ""}>Ask</button>
         )}
-      </div>
-      <Repetition />
-      <div class="disclosures">
-        <button type="button" class="toggle" aria-expanded={showEvidence.value} onClick={() => (showEvidence.value = !showEvidence.value)}>
-          note for the model {evidence.value.trim() !== "" && !showEvidence.value ? "(given)" : "(optional)"}
-        </button>
-        <button type="button" class="toggle" aria-expanded={showSettings.value} onClick={() => (showSettings.value = !showSettings.value)}>
-          settings (<SettingsWords />)
-        </button>
-      </div>
-      {/* Always there, so that a note can be filled in without opening anything first. */}
-      <label class={showEvidence.value ? "field" : "field visually-hidden"}>
-        What the model should know and cannot find in the database, such as what a code in a column means
-        <textarea data-testid="evidence" rows={2} value={evidence.value} tabIndex={showEvidence.value ? 0 : -1} onInput={(event) => (evidence.value = event.currentTarget.value)} />
-      </label>
-      {showSettings.value && <SettingsFields />}
-      {examples.length > 0 && fresh && (
-        <div class="examples">
-          <span class="dim">Try:</span>
-          {examples.map((text) => (
-            <button key={text} type="button" class="link" onClick={() => ((question.value = text), ready ? ask() : input.current?.focus())}>{text}</button>
-          ))}
+        <Repetition />
+      </form>
+      <div class="ask">
+        <div class="disclosures">
+          <button type="button" class="toggle" aria-expanded={showEvidence.value} onClick={() => (showEvidence.value = !showEvidence.value)}>
+            note for the model {evidence.value.trim() !== "" && !showEvidence.value ? "(given)" : "(optional)"}
+          </button>
+          <button type="button" class="toggle" aria-expanded={showSettings.value} onClick={() => (showSettings.value = !showSettings.value)}>
+            settings (<SettingsWords />)
+          </button>
         </div>
-      )}
-      {fresh && usable && open !== "" && !SAMPLES.some((each) => each.file === open) && (
-        <p class="small dim">Ask in plain words and use the names of your tables and columns where you can, such as “How many rows does {clip(database.value?.tables[0]?.name || "a table", 40)} have?”</p>
-      )}
-      <Waiting />
-      {(model.kind === "failed" || model.kind === "lost") && (
-        <ErrorBox text={model.error}>
-          {engine.canReload && <button type="button" class="button" onClick={() => void engine.loadAgain()}>Load again</button>}{" "}
-          <button type="button" class="button" onClick={() => (modelPanelOpen.value = true)}>Choose a model</button>
-        </ErrorBox>
-      )}
-      {modelProblem.value !== null && (
-        <ErrorBox text={modelProblem.value}>
-          {model.kind === "ready" && <p class="small">{model.model.name} stays loaded.</p>}
-          <button type="button" class="link small" onClick={() => (modelProblem.value = null)}>Close this message</button>
-        </ErrorBox>
-      )}
-      {askError.value !== null && <ErrorBox text={askError.value} />}
-    </form>
+        {/* Always there, so that a note can be filled in without opening anything first. */}
+        <label class={showEvidence.value ? "field" : "field visually-hidden"}>
+          What the model should know and cannot find in the database, such as what a code in a column means
+          <textarea data-testid="evidence" rows={2} value={evidence.value} tabIndex={showEvidence.value ? 0 : -1} onInput={(event) => (evidence.value = event.currentTarget.value)} />
+        </label>
+        {showSettings.value && <SettingsFields />}
+        {examples.length > 0 && fresh && (
+          <div class="examples">
+            <span class="dim">Try:</span>
+            {examples.map((text) => (
+              <button key={text} type="button" class="link" onClick={() => ((question.value = text), ready ? (keepFocus(), ask()) : input.current?.focus())}>{text}</button>
+            ))}
+          </div>
+        )}
+        {fresh && usable && open !== "" && examples.length === 0 && (
+          <p class="small dim">Ask in plain words and use the names of your tables and columns where you can, such as “How many rows does {clip(database.value?.tables[0]?.name || "a table", 40)} have?”</p>
+        )}
+        <Waiting />
+        {(model.kind === "failed" || model.kind === "lost") && (
+          <ErrorBox text={model.error}>
+            {engine.canReload && <button type="button" class="button" onClick={() => void engine.loadAgain()}>Load again</button>}{" "}
+            <button type="button" class="button" onClick={() => (modelPanelOpen.value = true)}>Choose a model</button>
+          </ErrorBox>
+        )}
+        {modelProblem.value !== null && (
+          <ErrorBox text={modelProblem.value} close={() => (modelProblem.value = null)}>
+            {model.kind === "ready" && <p class="small">{model.model.name} stays loaded.</p>}
+          </ErrorBox>
+        )}
+        {askError.value !== null && <ErrorBox text={askError.value} close={() => (askError.value = null)} />}
+      </div>
+    </>
   );
 }
 
@@ -128,7 +134,7 @@ function Waiting() {
       {model.kind === "loading" && <p class="dim">{loadingWords(model, now.value)}</p>}
       {waits !== null && (
         <p data-testid="queued">
-          “{clip(waits.question, 200)}” is asked as soon as {going !== null ? `${going.name} is open` : "the model is there"}.{" "}
+          “{clip(waits.question, 200)}” is asked of {clip(waits.of, 80)} as soon as {going !== null ? "it is open" : "the model is there"}.{" "}
           <button type="button" class="link" onClick={() => (queued.value = null)}>Cancel</button>
         </p>
       )}
@@ -177,11 +183,15 @@ function SettingsFields() {
           if (!Number.isFinite(given)) {
             // Emptied: as the model has it.
             change(key === "seed" ? { seed: 1 } : { [key]: null });
-            problem.value = field.validity.badInput ? `${label.split(" (", 1)[0]}: this is no number; it is ${range}.` : null;
+            problem.value = field.validity.badInput ? `${label}: this is no number; it is ${range}.` : null;
           } else {
             const value = Math.min(max, Math.max(min, whole ? Math.round(given) : given));
             change({ [key]: value });
-            problem.value = value === given ? null : `${label.split(" (", 1)[0]}: ${range}; it is now ${integer(value)}.`;
+            const most = key === "tokenBudget" ? effective.value.tokenBudget : null;
+            problem.value =
+              value !== given ? `${label}: ${range}; it is now ${integer(value)}.`
+              : most !== null && most < value ? `${label}: the model that is loaded can take ${integer(most)} at most, so it is that for now.`
+              : null;
           }
           const after = key === "seed" ? settings.value.seed : effective.value[key];
           field.value = after === null ? "" : String(after);
@@ -201,8 +211,8 @@ function SettingsFields() {
           </select>
           <span class="help" id="help-schema">Withheld: the model finds the tables itself. Shown: they are in its prompt.</span>
         </label>
-        {number("temperature", "Temperature (0: always the likeliest)", "How far it strays from the likeliest word.", 0, 2, false)}
-        {number("seed", "Seed", "Another one gives another answer.", 0, 4_294_967_295, true)}
+        {number("temperature", "Temperature", "0: always the likeliest word. More: it strays farther.", 0, 2, false)}
+        {number("seed", "Seed", "Another one gives another answer, where words are drawn at random.", 0, 4_294_967_295, true)}
         {number("tokenBudget", "Token budget of an episode", "How much it may read and write.", 512, 262_144, true)}
       </div>
       {problem.value !== null && <p class="small" role="alert" data-testid="settings-problem">{problem.value}</p>}

@@ -26,7 +26,7 @@ export function DatabasePanel() {
       <Opening />
       {state.kind === "failed" && <ErrorBox text={state.error} />}
       {databaseError.value !== null && (
-        <ErrorBox text={databaseError.value}>
+        <ErrorBox text={databaseError.value} close={() => (databaseError.value = null)}>
           {open !== null && <p class="small">{open.name} stays open.</p>}
         </ErrorBox>
       )}
@@ -62,7 +62,7 @@ function Size() {
     <>
       {count(tables, "table")}
       {views > 0 && ` · ${count(views, "view")}`}
-      {rows !== null && ` · ${count(rows, "row")}`} · {bytes(open.bytes)}
+      {rows !== null && ` · ${count(rows, "row")}`} · <span class="whole">{bytes(open.bytes)}</span>
     </>
   );
 }
@@ -93,7 +93,7 @@ function Tables() {
   return (
     <>
       {tables.length > 24 && (
-        <input type="text" aria-label="Filter tables" placeholder={`filter ${integer(tables.length)} tables`} value={filter.value} style={{ margin: "0 20px" }} onInput={(event) => (filter.value = event.currentTarget.value)} />
+        <input type="text" aria-label="Filter tables" placeholder={`filter ${integer(tables.length)} names`} value={filter.value} onInput={(event) => (filter.value = event.currentTarget.value)} />
       )}
       <ul class="tables" data-testid="table-list" aria-label="Tables and views">
         {shown.slice(0, drawn.value).map((table) => (
@@ -118,7 +118,7 @@ function Row({ table, open, toggle }: { table: Table; open: boolean; toggle: () 
     <li>
       <button type="button" class={`table-row ${light}`} aria-expanded={open} onClick={toggle}>
         <Lamp light={light} />
-        <span class="name" dir="auto">{table.name === "" ? "(empty name)" : table.name}</span>
+        <span class="name" dir="auto" title={table.name.length > 18 ? table.name.slice(0, 400) : undefined}>{table.name === "" ? "(empty name)" : table.name}</span>
         <span class="word">
           {light === "dark" ? <span class="visually-hidden">dark</span> : LIGHT_WORDS[light]}
           <span class="visually-hidden">, </span>
@@ -211,7 +211,7 @@ function Chooser() {
           void openAddress(address.value);
         }}
       >
-        <input class="grow" type="text" inputMode="url" aria-label="Address of a database" placeholder="or an address" value={address.value} onInput={(event) => (address.value = event.currentTarget.value)} />
+        <input class="grow" type="text" inputMode="url" aria-label="Address of a database" placeholder="or an address on huggingface.co" value={address.value} onInput={(event) => (address.value = event.currentTarget.value)} />
         <button class="button" type="submit" disabled={address.value.trim() === ""}>Open</button>
       </form>
     </details>

@@ -34,9 +34,11 @@ export function EpisodeView() {
     <section class="episode" aria-label="Episode" key={current.id} ref={whole}>
       <div class="episode-head">
         <h2>{clip(trace.config.question, 1000)}</h2>
-        <PromptBadge kind={trace.config.prompt.system_from.kind} />
-        {current.origin === "file" && <Replay current={current} />}
-        <button type="button" class="button" data-testid="trace-save" disabled={current.running} onClick={() => saveTrace(current)}>Save trace</button>
+        <div class="row">
+          <PromptBadge kind={trace.config.prompt.system_from.kind} />
+          {current.origin === "file" && <Replay current={current} />}
+          <button type="button" class="button" data-testid="trace-save" disabled={current.running} onClick={() => saveTrace(current)}>Save trace</button>
+        </div>
       </div>
       {current.origin === "file" && <Provenance current={current} />}
       {trace.config.evidence != null && trace.config.evidence !== "" && <div class="dim"><span>Note for the model:</span> <Folded text={trace.config.evidence} /></div>}
@@ -84,7 +86,7 @@ function PromptBadge({ kind }: { kind: string }) {
 
 function Provenance({ current }: { current: Episode }) {
   const { run } = current.trace.config;
-  const when = run.started_at === null ? "" : `, ${run.started_at.replace("T", " ").replace(/:\d\d(\.\d+)?Z$/, " UTC")}`;
+  const when = run.started_at === null ? "" : `, ${clip(run.started_at, 40).replace("T", " ").replace(/:\d\d(\.\d+)?Z$/, " UTC")}`;
   return (
     <div class="small dim">
       From a file: model {clip(run.model || "not named", 200)}, database {clip(run.database || "not named", 200)}{when}.{" "}
@@ -173,12 +175,14 @@ function Calls({ calls }: { calls: Call[] }) {
         const { tool, detail } = callLine(call);
         const failed = call.result?.is_error === true || call.status === "rejected";
         const opened = open.value.has(index);
+        // Opened, it has its SQL below, in full.
+        const isQuery = call.name === "run_query" || call.name === "submit_sql";
         const running = call.status === "pending" && call.result === null;
         return (
           <li key={index}>
             <button type="button" class={failed ? "call failed" : "call"} data-testid="tool-call" aria-expanded={opened} onClick={() => toggle(index)}>
               <span class="tool">{tool}</span>
-              <span class="what" dir="auto">{detail}</span>
+              <span class="what" dir="auto">{opened && isQuery ? "" : detail}</span>
               <span class="gave" data-testid={opened ? undefined : "tool-result"}>
                 {failed && <span class="visually-hidden">failed: </span>}
                 {resultLine(call)}
@@ -187,7 +191,7 @@ function Calls({ calls }: { calls: Call[] }) {
             </button>
             {opened && (
               <div class="opened" tabIndex={0} role="region" aria-label={`Result of ${tool}`}>
-                {(tool === "run_query" || tool === "submit_sql" || call.name === null) && <Folded text={call.name === null ? call.raw : String(call.args["sql"] ?? "")} />}
+                {(isQuery || call.name === null) && <Folded text={call.name === null ? call.raw : String(call.args["sql"] ?? "")} />}
                 <Folded testid="tool-result" text={call.result?.text ?? resultLine(call)} />
               </div>
             )}
@@ -233,8 +237,13 @@ function Meter({ current }: { current: Episode }) {
     tokens += turn.completion.tokens.generated;
     spent += turn.completion.ended_ms - turn.completion.started_ms;
   }
-  const seconds = current.running ? now.value - current.startedAt : current.endedAt !== null ? current.endedAt - current.startedAt : null;
   const last = turns.at(-1)?.completion;
+  const begun = turns[0]?.completion;
+  const seconds =
+    current.running ? now.value - current.startedAt
+    : current.endedAt !== null ? current.endedAt - current.startedAt
+    : begun != null && last != null ? last.ended_ms - begun.started_ms
+    : null;
   const first = live?.firstTokenAt ?? null;
   const speed = live !== null && first !== null ? rate(live.tokens, now.value - first) : last != null ? rate(tokens, spent) : "–";
   return (

@@ -34,7 +34,6 @@ export function ResultTable({ result }: { result: Result }) {
   const shown = useSignal<Shown>({ first: 0, rows: [] });
   const widths = useSignal<number[]>([]);
   const numeric = useSignal<boolean[]>([]);
-  const order = useSignal<{ column: number; descending: boolean } | null>(null);
   const opened = useSignal<Opened | null>(null);
   /** The first column drawn and the one after the last. */
   const span = useSignal<[number, number]>([0, Math.min(result.columns.length, ALL_COLUMNS)]);
@@ -114,14 +113,13 @@ export function ResultTable({ result }: { result: Result }) {
     const visible = Math.floor(top / (ROW * scale));
     if (visible < have + MARGIN / 2 && have > 0 || visible + (box.current?.clientHeight ?? 0) / ROW > have + rows.length - MARGIN / 2) void load(first);
   };
-  useEffect(() => void load(0), [result.id]);
+  useEffect(() => void load(Math.min(shown.value.first, Math.max(0, result.rows - 1))), [result.id]);
 
   const sort = async (column: number): Promise<void> => {
-    const current = order.value;
+    const current = result.order;
     const next = current?.column !== column ? { column, descending: false } : current.descending ? null : { column, descending: true };
     try {
       await sortResult(result, next);
-      order.value = next;
       opened.value = null;
       if (box.current !== null) box.current.scrollTop = 0;
       await load(0);
@@ -161,7 +159,7 @@ export function ResultTable({ result }: { result: Result }) {
               {left && <td class="gap" aria-hidden="true" />}
               {columns.map((name, index) => {
                 const column = from + index;
-                const sorted = order.value?.column === column ? (order.value.descending ? "descending" : "ascending") : "none";
+                const sorted = result.order?.column === column ? (result.order.descending ? "descending" : "ascending") : "none";
                 return (
                   <th key={column} scope="col" aria-colindex={column + 1} class={numeric.value[column] === true ? "number" : ""} aria-sort={sorted}>
                     <button type="button" onClick={() => void sort(column)} title={name.slice(0, 400)}>
@@ -193,7 +191,18 @@ export function ResultTable({ result }: { result: Result }) {
       </div>
       {result.columns.length > ALL_COLUMNS && <p class="small dim">{integer(result.columns.length)} columns; scroll sideways for the others.</p>}
       {result.rows === 0 && <p class="dim small">No rows.</p>}
-      {opened.value !== null && <Viewer key={`${opened.value.row} ${opened.value.column}`} result={result} opened={opened.value} close={() => (opened.value = null)} />}
+      {opened.value !== null && (
+        <Viewer
+          key={`${opened.value.row} ${opened.value.column}`}
+          result={result}
+          opened={opened.value}
+          close={() => {
+            opened.value = null;
+            // Its own button is gone, and the focus would be with it.
+            box.current?.focus({ preventScroll: true });
+          }}
+        />
+      )}
     </>
   );
 }

@@ -47,9 +47,11 @@ export function Viewer({ result, opened, close }: { result: Result; opened: Open
     <div class="viewer" role="region" aria-label={`Value of ${opened.name}`}>
       <div class="row">
         <span class="grow">
-          <strong>{opened.name}</strong> <span class="dim">row {integer(opened.row + 1)}</span>{" "}
-          {typeof full === "string" && <span class="dim">{integer(full.length)} characters</span>}
-          {full instanceof Uint8Array && <span class="dim">{bytes(full.length)}</span>}
+          <strong>{opened.name}</strong> <span class="dim">
+            row {integer(opened.row + 1)}
+            {typeof full === "string" && ` · ${integer(full.length)} characters`}
+            {full instanceof Uint8Array && ` · ${bytes(full.length)}`}
+          </span>
         </span>
         <button type="button" class="button" onClick={save} disabled={full === undefined}>Save</button>
         <button type="button" class="button" onClick={close}>Close</button>

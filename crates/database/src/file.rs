@@ -134,7 +134,8 @@ impl fmt::Display for FileProblem {
             }
             FileProblem::HeaderOnly { bytes } => write!(
                 f,
-                "the file has only {bytes} bytes: it begins as a SQLite database does, but there is no data after the header; the download or copy did not finish"
+                "the file has only {bytes} byte{}: it begins as a SQLite database does, but there is no data after the header; the download or copy did not finish",
+                if *bytes == 1 { "" } else { "s" }
             ),
             FileProblem::Truncated { bytes, expected } => write!(
                 f,

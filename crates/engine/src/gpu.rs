@@ -35,7 +35,11 @@ impl Gpu {
             ..wgpu::InstanceDescriptor::new_without_display_handle()
         });
         let adapter = choose_adapter(&instance, options).await?;
-        let info = adapter.get_info();
+        let mut info = adapter.get_info();
+        if info.name.is_empty() {
+            // Browsers may tell none. It reads well after "the adapter".
+            "without a name".clone_into(&mut info.name);
+        }
         let offered = adapter.limits();
         let base = wgpu::Limits::default();
         let check = |limit, offered: u64, needed: u64| {

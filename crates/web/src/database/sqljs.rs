@@ -43,6 +43,10 @@ extern "C" {
     #[wasm_bindgen(method, catch)]
     fn get(this: &Prepared, params: &JsValue, options: &JsValue) -> Result<Array, JsValue>;
 
+    /// The bytes of a column, a text's too.
+    #[wasm_bindgen(method, catch, js_name = getBlob)]
+    fn blob(this: &Prepared, column: u32) -> Result<Uint8Array, JsValue>;
+
     #[wasm_bindgen(method)]
     fn free(this: &Prepared) -> bool;
 }
@@ -104,6 +108,7 @@ impl Database for SqlJsDatabase {
             }
             let cells = prepared.0.get(&JsValue::NULL, &self.options).map_err(|error| sql_error(&error))?;
             let row: Vec<Value> = cells.iter().map(value).collect();
+            refuse_lost_texts(&prepared.0, &row, limits)?;
             let size = row.iter().map(Value::size).sum::<usize>();
             if bytes.saturating_add(size) > limits.bytes {
                 if rows.rows.is_empty() {
@@ -121,6 +126,19 @@ impl Database for SqlJsDatabase {
         }
         Ok(rows)
     }
+}
+
+/// A text longer than JavaScript's strings can be comes as an empty one.
+fn refuse_lost_texts(prepared: &Prepared, row: &[Value], limits: &Limits) -> Result<(), Error> {
+    for (cell, column) in row.iter().zip(0..) {
+        if matches!(cell, Value::Text(text) if text.is_empty()) {
+            let bytes = prepared.blob(column).map_err(|error| sql_error(&error))?.length() as usize;
+            if bytes > 0 {
+                return Err(Error::RowTooLarge { bytes, limit: limits.bytes });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A statement, freed on every way out: one that stays open keeps the database busy.
