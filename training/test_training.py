@@ -47,9 +47,23 @@ with tempfile.TemporaryDirectory() as work:
     assert torch.equal(whole[0]["flat"], parts[0]["flat"]), "a resumed run ended with other weights"
     for w, p in zip(whole, parts):
         assert w["position"] == p["position"] and w["tokens"] == p["tokens"]
-        assert all(torch.equal(w["muon"][k], p["muon"][k]) for k in w["muon"])
+        for part in ("muon", "norms"):
+            assert all(torch.equal(w[part][k], p[part][k]) for k in w[part])
 
     sys.path.insert(0, str(Path(__file__).parent))
+    from train import Muon
+    # A gradient that outweighs all others does not decide the steps that follow it.
+    torch.manual_seed(0)
+    usual, strange = torch.randn(24, 16), torch.randn(24, 16)
+    weight, before = torch.zeros(24, 16), torch.zeros(24, 16)
+    muon = Muon([weight], decay=0.0)
+    for step in range(40):
+        if step == 20:
+            before.copy_(weight)
+        muon.step(1.0, [usual.clone() if step != 10 else strange * 1e6])
+    moved = before - weight
+    assert torch.cosine_similarity(moved.flatten(), usual.flatten(), dim=0) > 0.7, "one gradient turned the steps of all others"
+
     from data import batches
     from model import Model, from_transformers
     from safetensors.torch import load_file
