@@ -14,8 +14,13 @@ use std::collections::BTreeMap;
 
 /// Muon's weight decay. AdamW has none: embeddings of rare words would fade.
 const DECAY: f32 = 0.01;
-/// The most that the gradients of AdamW's parameters may measure together. Muon's do not matter: it keeps directions only.
+/// The most that the gradients of AdamW's parameters may measure together.
 const LONGEST_GRADIENT: f64 = 1.0;
+/// How much longer than usual the gradient of one of Muon's matrices may be. Muon's steps are all of the same size, but its
+/// momentum is not: a gradient that outweighs all others in it moves the matrix one way for a hundred steps.
+const LONGEST_OF_USUAL: f64 = 4.0;
+/// The share that a gradient has in what is usual for its matrix.
+const USUAL_SHARE: f64 = 0.02;
 /// Narrower matrices (the convolution's taps, the gates of the heads) are AdamW's: there is little to orthogonalise.
 const NARROW: usize = 8;
 
@@ -112,7 +117,8 @@ fn as_matrix<const D: usize>(x: Tensor<D>) -> Tensor<2> {
 
 #[allow(clippy::large_enum_variant, reason = "one a parameter, beside its numbers")]
 enum State {
-    Muon(MuonState<2>),
+    /// With the length that the gradient usually has, `[1, 1]`.
+    Muon(MuonState<2>, Tensor<2>),
     Adam(AdamWState<2>),
 }
 
@@ -180,12 +186,17 @@ impl Optimiser {
 
     fn update(&mut self, name: &str, weight: Tensor<2>, gradient: Tensor<2>, rates: Rates) -> Tensor<2> {
         let (weight, state) = if self.is_muon(name, weight.dims()) {
-            let state = match self.states.remove(name) {
-                Some(State::Muon(state)) => Some(state),
-                _ => None,
+            let (state, usual) = match self.states.remove(name) {
+                Some(State::Muon(state, usual)) => (Some(state), Some(usual)),
+                _ => (None, None),
             };
+            let length = gradient.clone().square().sum().sqrt().reshape([1, 1]);
+            let usual = usual.unwrap_or_else(|| length.clone());
+            let kept = length.clone().min_pair(usual.clone() * LONGEST_OF_USUAL);
+            let gradient = gradient * (kept.clone() / (length + 1e-12));
+            let usual = usual * (1.0 - USUAL_SHARE) + kept * USUAL_SHARE;
             let (weight, state) = self.muon.step(rates.muon, weight, gradient, state);
-            (weight, state.map(State::Muon))
+            (weight, state.map(|state| State::Muon(state, usual)))
         } else {
             let state = match self.states.remove(name) {
                 Some(State::Adam(state)) => Some(state),
@@ -205,7 +216,10 @@ impl Optimiser {
         let mut sink = StateSink::default();
         for (name, state) in &self.states {
             match state {
-                State::Muon(state) => state.state_flatten(name, &mut sink),
+                State::Muon(state, usual) => {
+                    state.state_flatten(name, &mut sink);
+                    sink.tensors.push((usual_name(name), usual.to_data()));
+                }
                 State::Adam(state) => state.state_flatten(name, &mut sink),
             }
         }
@@ -226,14 +240,21 @@ impl Optimiser {
         device: &Device,
     ) -> Result<()> {
         let mut source = StateSource::new(counts.into_iter().map(|(name, n)| (name, n.into())).collect());
+        let mut usual: BTreeMap<String, TensorData> = BTreeMap::new();
         for (name, data) in tensors {
-            source.insert_tensor(name, data);
+            if name.ends_with(USUAL) {
+                usual.insert(name, data);
+            } else {
+                source.insert_tensor(name, data);
+            }
         }
         for parameter in model.parameters() {
             let columns = parameter.shape.last().copied().unwrap_or(1);
             let rows = parameter.shape.iter().product::<usize>() / columns.max(1);
             let state = if self.is_muon(&parameter.name, [rows, columns]) {
-                MuonState::state_unflatten(&parameter.name, &mut source, device).map(State::Muon)
+                MuonState::state_unflatten(&parameter.name, &mut source, device)
+                    .zip(usual.remove(&usual_name(&parameter.name)))
+                    .map(|(state, usual)| State::Muon(state, Tensor::from_data(usual, device)))
             } else {
                 AdamWState::state_unflatten(&parameter.name, &mut source, device).map(State::Adam)
             };
@@ -245,6 +266,13 @@ impl Optimiser {
         }
         Ok(())
     }
+}
+
+/// Ends the name of what is usual for a matrix.
+const USUAL: &str = ".usual_length";
+
+fn usual_name(parameter: &str) -> String {
+    format!("{parameter}{USUAL}")
 }
 
 struct Update<'a> {
@@ -263,5 +291,34 @@ impl ModuleMapper for Update<'_> {
             let weight = self.optimiser.update(name, as_matrix(weight.inner()), gradient, self.rates);
             Tensor::from_inner(weight.reshape(shape)).require_grad()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use burn::tensor::Distribution;
+
+    #[test]
+    fn one_gradient_that_outweighs_all_others_does_not_decide_the_steps_after_it() {
+        let device = Device::flex();
+        device.seed(1);
+        let draw = || Tensor::<2>::random([24, 16], Distribution::Normal(0.0, 1.0), &device);
+        let (usual, strange) = (draw(), draw());
+        let rates = Rates { muon: 1.0, adam: 1.0 };
+        let mut optimiser = Optimiser::new(Division::MuonAndAdam);
+        let mut weight = Tensor::<2>::zeros([24, 16], &device);
+        let mut before = weight.clone();
+        for step in 0..40 {
+            if step == 20 {
+                before = weight.clone();
+            }
+            let gradient = if step == 10 { strange.clone() * 1e6 } else { usual.clone() };
+            weight = optimiser.update("layers.0.mlp.up.weight", weight, gradient, rates);
+        }
+        let moved = before - weight;
+        let length = |x: &Tensor<2>| x.clone().square().sum().sqrt();
+        let cosine = (moved.clone() * usual.clone()).sum() / (length(&moved) * length(&usual));
+        assert!(cosine.into_scalar::<f32>() > 0.7);
     }
 }
