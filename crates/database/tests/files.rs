@@ -46,7 +46,7 @@ fn noise(length: usize) -> Vec<u8> {
 #[test]
 fn each_file_that_is_no_database_has_its_own_sentence() {
     let page = b"<!DOCTYPE html>\n<html><title>404</title></html>";
-    let cases: [(&[u8], &str); 18] = [
+    let cases: [(&[u8], &str); 19] = [
         (b"", "the file is empty (0 bytes)"),
         (b"PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\nCREATE TABLE t(x);\n", "this is SQL text"),
         (b"-- MySQL dump 10.13\n--\n/*!40101 SET NAMES utf8 */;\nDROP TABLE t;\n", "this is SQL text"),
