@@ -122,7 +122,7 @@ test("a device that is lost in the middle is told of, the text is kept, and the 
   await ask(page, QUESTION);
   await page.waitForFunction(() => document.querySelectorAll('[data-testid="round"]').length > 0 && (document.querySelector('[data-testid="think"]')?.textContent ?? "") !== "");
   await page.evaluate(() => globalThis.glowworm.destroyDevices());
-  const error = page.locator("form").getByTestId("error");
+  const error = page.locator(".ask").getByTestId("error");
   await error.waitFor({ timeout: 20_000 });
   assert.match(await error.textContent(), /GPU stopped working/);
   await id("ended-by").waitFor();
