@@ -211,7 +211,7 @@ function Chooser() {
           void openAddress(address.value);
         }}
       >
-        <input class="grow" type="text" inputMode="url" aria-label="Address of a database" placeholder="or an address on huggingface.co" value={address.value} onInput={(event) => (address.value = event.currentTarget.value)} />
+        <input class="grow" type="text" inputMode="url" aria-label="Address of a database" placeholder="or an address" title="of this site or of huggingface.co" value={address.value} onInput={(event) => (address.value = event.currentTarget.value)} />
         <button class="button" type="submit" disabled={address.value.trim() === ""}>Open</button>
       </form>
     </details>
