@@ -134,13 +134,24 @@ pub fn run(args: &BenchArgs) -> Result<()> {
             })?;
             file.tokenizer.encode_template(&text)?
         }
-        None => (0..args.prompt).map(|place| (place * 7919 % file.tokenizer.len()) as u32).collect(),
+        None => {
+            let vocabulary = file.tokenizer.len();
+            // What the model cannot hold is refused below, and not made first.
+            let tokens = args.prompt.min(longest_context(&file.config));
+            (0..tokens).map(|place| (place * 7919 % vocabulary) as u32).collect()
+        }
     };
-    let needed = prompt.len().saturating_add(args.generate).max(args.positions.unwrap_or(0));
+    if prompt.is_empty() {
+        return Err(Error::Usage("the text of --prompt-text is empty".into()));
+    }
+    let length = if args.prompt_text.is_some() { prompt.len() } else { args.prompt };
+    // The first token comes of the prompt: so many passes give one more.
+    let needed = length.saturating_add(args.generate).saturating_add(1).max(args.positions.unwrap_or(0));
     let context = args.context.unwrap_or(needed);
     if context < needed || context > longest_context(&file.config) {
         return Err(Error::Usage(format!(
-            "a context of {context} tokens: the runs need {needed}, and the model has at most {}",
+            "a context of {context} tokens: the runs need {needed}, and the model has at most {}; take less of --prompt, \
+             --generate or --positions, or another --context",
             longest_context(&file.config)
         )));
     }
@@ -157,12 +168,18 @@ pub fn run(args: &BenchArgs) -> Result<()> {
     // The first run compiles what the driver left to it, and lets the engine find its stride.
     measure(&mut engine, &prompt, args.generate, false)?;
     let before = engine.counters();
+    let alone = measure(&mut engine, &prompt, 0, false)?;
+    let first = engine.counters().dispatches - before.dispatches - alone.prefilled.dispatches;
+    let before = engine.counters();
     let mut runs = Vec::new();
     for _ in 0..args.repeat {
         runs.push(measure(&mut engine, &prompt, args.generate, false)?);
     }
     let after = engine.counters();
-    let far = args.positions.map(|positions| Far::measure(&mut engine, args, positions)).transpose()?;
+    let far = args
+        .positions
+        .map(|positions| Far::measure(&mut engine, args, prompt.len(), positions))
+        .transpose()?;
     measure(&mut engine, &prompt, args.generate, true)?;
     let undrafted = engine.counters();
     let mut drafted = Vec::new();
@@ -179,7 +196,7 @@ pub fn run(args: &BenchArgs) -> Result<()> {
     let plan = engine.decode_plan(position);
     let reads: Reads = plan.iter().map(|step| step.reads).sum();
     let read_bytes = reads.at(position as u64);
-    // Prefill passes are counted too: so many of each are taken off.
+    // Prefill passes are counted too, and what the first token takes: so many of each are taken off.
     let decoded = (args.repeat * args.generate) as f64;
     let prefill = runs.iter().fold(Prefilled::default(), |sum, run| sum.plus(run.prefilled));
     let per = |after: u64, before: u64, prefill: u64| (after - before - prefill) as f64 / decoded;
@@ -197,7 +214,11 @@ pub fn run(args: &BenchArgs) -> Result<()> {
         far,
         drafts,
         per_token: PerToken {
-            dispatches: per(after.dispatches, before.dispatches, prefill.dispatches),
+            dispatches: per(
+                after.dispatches,
+                before.dispatches,
+                prefill.dispatches + args.repeat as u64 * first,
+            ),
             passes: per(after.passes, before.passes, prefill.passes),
             submits: per(after.submits, before.submits, prefill.submits),
             readbacks: per(after.readbacks, before.readbacks, 0),
@@ -269,18 +290,19 @@ fn measure(engine: &mut Engine, prompt: &[u32], generate: usize, drafts: bool) -
     })
 }
 
-/// Generates so many tokens after what the engine has read, and says how long that took.
+/// Makes so many decode passes after what the engine has read, and says how long they took. The first token costs no pass
+/// but only the head, so one more token is generated.
 fn generate(engine: &mut Engine, tokens: usize, drafts: bool) -> Result<Duration> {
     let options =
-        GenerateOptions { max_tokens: tokens, sampling: Sampling::GREEDY, stop_tokens: &[], drafts };
+        GenerateOptions { max_tokens: tokens + 1, sampling: Sampling::GREEDY, stop_tokens: &[], drafts };
     let started = Instant::now();
     block_on(engine.generate(&options, |_| ControlFlow::Continue(())))?;
     Ok(started.elapsed())
 }
 
 impl Far {
-    /// Decodes at the end of a sequence of `positions` tokens that nobody has read, and in turn at one of `--prompt` tokens.
-    fn measure(engine: &mut Engine, args: &BenchArgs, positions: usize) -> Result<Self> {
+    /// Decodes at the end of a sequence of `positions` tokens that nobody has read, and in turn at one of `prompt` tokens.
+    fn measure(engine: &mut Engine, args: &BenchArgs, prompt: usize, positions: usize) -> Result<Self> {
         let mut decode = |length: usize| -> Result<Duration> {
             engine.pretend(length)?;
             block_on(engine.append(&[0]))?;
@@ -288,12 +310,12 @@ impl Far {
             generate(engine, args.generate, false)
         };
         let short = positions
-            .checked_sub(args.generate + 1)
+            .checked_sub(args.generate + 2)
             .ok_or_else(|| Error::Usage("--positions must be more than the tokens to generate".into()))?;
         decode(short)?;
         let mut times = Vec::new();
         for _ in 0..args.repeat {
-            times.push((decode(args.prompt - 1)?, decode(short)?));
+            times.push((decode(prompt - 1)?, decode(short)?));
         }
         let near = Speed::median(args.generate, times.iter().map(|time| time.0));
         let far = Speed::median(args.generate, times.iter().map(|time| time.1));
