@@ -244,7 +244,7 @@ export async function runSql(): Promise<void> {
   try {
     const summary = await client.request((remote) => remote.query(text), { signal: control.signal, begins });
     if (mine !== queries) return forget(summary.id);
-    resultState.value = { kind: "rows", result: { ...summary, key: summary.id, order: null, sql: text, elapsed: performance.now() - since } };
+    resultState.value = { kind: "rows", result: { ...summary, key: mine, order: null, sql: text, elapsed: performance.now() - since } };
     status.value = `${count(summary.rows, "row")}.`;
   } catch (error) {
     if (mine === queries) resultState.value = { kind: "failed", error: message(error) };
@@ -295,7 +295,7 @@ function runAgain(result: Result): Promise<Result> {
     const { order } = result;
     const summary = await client.request((remote) => remote.query(result.sql));
     const sorted = order !== null && order.column < summary.columns.length ? order : null;
-    if (sorted !== null) await client.request((remote) => remote.sort(summary.id, sorted.column, sorted.descending));
+    if (sorted !== null) await sortRows(summary.id, sorted);
     const next = { ...result, ...summary, order: sorted };
     const state = resultState.value;
     if (state.kind === "rows" && state.result.key === result.key) {
@@ -315,8 +315,10 @@ function runAgain(result: Result): Promise<Result> {
 export const windowOf = (result: Result, first: number, count: number): Promise<Cell[][]> =>
   withResult(result, (id) => client.request((remote) => remote.window(id, first, count)));
 
+const sortRows = (id: number, order: Result["order"]): Promise<void> => client.request((remote) => remote.sort(id, order?.column, order?.descending ?? false));
+
 export async function sortResult(result: Result, order: Result["order"]): Promise<void> {
-  await withResult(result, (id) => client.request((remote) => remote.sort(id, order?.column, order?.descending ?? false)));
+  await withResult(result, (id) => sortRows(id, order));
   const sorted = latest(result);
   const state = resultState.value;
   if (state.kind === "rows" && state.result === sorted) resultState.value = { kind: "rows", result: { ...sorted, order } };

@@ -219,7 +219,7 @@ export const isAnswer = computed(() => answerSql.value !== null && sql.value ===
 export interface Result {
   /** As the database worker knows it. */
   id: number;
-  /** The same for as long as it is on the screen, also when its query had to be run again. */
+  /** The same for as long as it is on the screen, also when its query had to be run again; of no other result of this visit. */
   key: number;
   /** By which column it is sorted; null: as the query gives it. */
   order: { column: number; descending: boolean } | null;
