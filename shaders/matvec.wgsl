@@ -4,9 +4,10 @@
 //            is applied once at the end and the input is read only once.
 // FINISH 0:  store;  1: add to what y holds (the residual stream);
 //        2:  the matrix holds gate rows [0, rows) and up rows [rows, 2·rows); y = silu(gate) · up.
+// PAIR:      a second matrix of another format follows, whose rows come after those of the first in y.
 // TOKENS 4 does for each token exactly what TOKENS 1 does, in the same order, so both give the same bits.
 //
-// Dispatch: (ceil(rows · LANES / WORKGROUP), 1, 1) workgroups, 16 <= WORKGROUP <= 256; LANES invocations share a row, each
+// Dispatch: (ceil(rows · LANES / WORKGROUP), 1, 1) workgroups, those of a second matrix after them, 16 <= WORKGROUP <= 256; LANES invocations share a row, each
 // taking every LANES-th item of 32 weights. The inputs pass through workgroup memory in tiles of 2,048 numbers, once for
 // all rows of a workgroup: the more rows it has, the less it reads beside the weights.
 // Burn twin: `Linear` (and `RmsNorm`, `Mlp`) of the reference.
@@ -15,6 +16,7 @@ override LANES: u32 = 1u;
 override NORM: bool = false;
 override FINISH: u32 = 0u;
 override TOKENS: u32 = 1u;
+override PAIR: bool = false;
 override SQUARES: u32 = TOKENS * WORKGROUP;
 override TILE_ITEMS: u32 = 64u / TOKENS; // of each token
 
@@ -26,6 +28,8 @@ struct Shape {
     eps: f32,
     stride: u32,     // length of a row of y
     half: u32,       // y has two halves of so many numbers, of which control.flip names the one to write; 0: it has not
+    groups: u32,      // workgroups of the first matrix, PAIR only
+    second_rows: u32, // rows of the second matrix
 }
 
 @group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;     // [tokens, K / 4]
@@ -49,11 +53,9 @@ fn product(w: Item, a: u32, b: u32) -> f32 {
     return all.x + all.y + all.z + all.w;
 }
 
-// The products of an item of weights with every token's input; with the first alone when there is one token.
-fn products(row: u32, item: u32, tile_first: u32, many: bool) -> vec4<f32> {
-    let w = load_item(row, item);
-    let a = run_a(item) - tile_first;
-    let b = run_b(item) - tile_first;
+// The products of an item of weights with every token's input, whose runs start at words a and b of the tile; with the
+// first alone when there is one token.
+fn products(w: Item, a: u32, b: u32, many: bool) -> vec4<f32> {
     var all = vec4<f32>(product(w, a, b), 0.0, 0.0, 0.0);
     if TOKENS > 1u && many {
         let words = TILE_ITEMS * 8u;
@@ -70,8 +72,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         return;
     }
     let lane = local % LANES;
-    let row = group.x * (WORKGROUP / LANES) + local / LANES;
-    let safe_row = min(row, shape.rows - 1u);
+    // The same for all of a workgroup.
+    let second = PAIR && group.x >= shape.groups;
+    let rows = select(shape.rows, shape.second_rows, second);
+    let row = select(group.x, group.x - shape.groups, second) * (WORKGROUP / LANES) + local / LANES;
+    let safe_row = min(row, rows - 1u);
     let words = shape.items * 8u;
     let tokens = min(control.count, TOKENS);
     let x_first = select(0u, (control.count - 1u) * words, shape.last_token != 0u);
@@ -100,10 +105,20 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         }
         workgroupBarrier();
         let item_end = min(item_first + TILE_ITEMS, shape.items);
-        for (var item = item_first + lane; item < item_end; item += LANES) {
-            sum += products(safe_row, item, tile_first, tokens > 1u);
+        let many = tokens > 1u;
+        for (var item = item_first + lane; item < item_end && !second; item += LANES) {
+            let a = run_a(item) - tile_first;
+            let b = run_b(item) - tile_first;
+            sum += products(load_item(safe_row, item), a, b, many);
             if FINISH == 2u {
-                up_sum += products(safe_row + shape.rows, item, tile_first, tokens > 1u);
+                up_sum += products(load_item(safe_row + rows, item), a, b, many);
+            }
+        }
+        if PAIR {
+            for (var item = item_first + lane; item < item_end && second; item += LANES) {
+                let a = run_a_2(item) - tile_first;
+                let b = run_b_2(item) - tile_first;
+                sum += products(load_item_2(safe_row, item), a, b, many);
             }
         }
     }
@@ -131,7 +146,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if NORM || LANES > 1u {
         workgroupBarrier();
     }
-    if lane != 0u || row >= shape.rows {
+    if lane != 0u || row >= rows {
         return;
     }
     if LANES > 1u {
@@ -152,7 +167,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             value *= root;
             up *= root;
         }
-        let out = control.flip * shape.half + t * shape.stride + shape.first + row;
+        let out = control.flip * shape.half + t * shape.stride + shape.first + select(0u, shape.rows, second) + row;
         if FINISH == 1u {
             y[out] += value;
         } else if FINISH == 2u {

@@ -4,18 +4,21 @@
 //            is applied once at the end and the input is read only once.
 // FINISH 0:  store;  1: add to what y holds (the residual stream);
 //        2:  the matrix holds gate rows [0, rows) and up rows [rows, 2·rows); y = silu(gate) · up.
+// PAIR:      a second matrix of another format follows, whose rows come after those of the first in y.
 // TOKENS 4 does for each token exactly what TOKENS 1 does, in the same order, so both give the same bits.
 //
 // A software adapter runs an invocation as a lane of a vector register, and a load is a loop over the lanes, even where
 // all of them read the same word. So an invocation takes four rows of the matrix (two of the result under FINISH 2)
 // with each word of x. The inputs pass through workgroup memory in tiles of 2,048 numbers.
 //
-// Dispatch: (ceil(rows / (4 · WORKGROUP)), 1, 1) workgroups, under FINISH 2 ceil(rows / (2 · WORKGROUP)).
+// Dispatch: (ceil(rows / (4 · WORKGROUP)), 1, 1) workgroups, under FINISH 2 ceil(rows / (2 · WORKGROUP)); those
+// of a second matrix after them.
 // Burn twin: `Linear` (and `RmsNorm`, `Mlp`) of the reference.
 override WORKGROUP: u32 = 32u;
 override NORM: bool = false;
 override FINISH: u32 = 0u;
 override TOKENS: u32 = 1u;
+override PAIR: bool = false;
 override SQUARES: u32 = TOKENS * WORKGROUP;
 override TILE_ITEMS: u32 = 64u / TOKENS; // of each token
 
@@ -27,6 +30,8 @@ struct Shape {
     eps: f32,
     stride: u32,     // length of a row of y
     half: u32,       // y has two halves of so many numbers, of which control.flip names the one to write; 0: it has not
+    groups: u32,      // workgroups of the first matrix, PAIR only
+    second_rows: u32, // rows of the second matrix
 }
 
 @group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;     // [tokens, K / 4]
@@ -45,9 +50,10 @@ struct Input {
     sum_a: vec4<f32>, sum_b: vec4<f32>,
 }
 
-fn load_input(item: u32, tile_first: u32, token: u32) -> Input {
-    let a = run_a(item) - tile_first + token * TILE_ITEMS * 8u;
-    let b = run_b(item) - tile_first + token * TILE_ITEMS * 8u;
+// Of a token: where the runs of the first token start at words first_a and first_b of the tile.
+fn load_input(first_a: u32, first_b: u32, token: u32) -> Input {
+    let a = first_a + token * TILE_ITEMS * 8u;
+    let b = first_b + token * TILE_ITEMS * 8u;
     let a0 = tile[a]; let a1 = tile[a + 1u]; let a2 = tile[a + 2u]; let a3 = tile[a + 3u];
     let b0 = tile[b]; let b1 = tile[b + 1u]; let b2 = tile[b + 2u]; let b3 = tile[b + 3u];
     return Input(a0, a1, a2, a3, b0, b1, b2, b3, a0 + a1 + a2 + a3, b0 + b1 + b2 + b3);
@@ -65,8 +71,8 @@ fn products(w0: Item, w1: Item, w2: Item, w3: Item, v: Input) -> vec4<f32> {
     return vec4<f32>(product(w0, v), product(w1, v), product(w2, v), product(w3, v));
 }
 
-fn store(out: u32, row: u32, value: f32) {
-    if row >= shape.rows {
+fn store(out: u32, row: u32, rows: u32, value: f32) {
+    if row >= rows {
         return;
     }
     if FINISH == 1u {
@@ -82,8 +88,8 @@ fn store_gated(out: u32, row: u32, gate: f32, up: f32) {
     }
 }
 
-// Finishes a token's products with the matrix's four rows.
-fn finish(token: u32, row: u32, products: vec4<f32>) {
+// Finishes a token's products with four rows of a matrix that has so many of the result, the first at `first` in a row of y.
+fn finish(token: u32, row: u32, rows: u32, first: u32, products: vec4<f32>) {
     var sums = products;
     if NORM {
         var square = 0.0;
@@ -92,15 +98,15 @@ fn finish(token: u32, row: u32, products: vec4<f32>) {
         }
         sums *= inverseSqrt(square / f32(shape.items * 32u) + shape.eps);
     }
-    let out = control.flip * shape.half + token * shape.stride + shape.first;
+    let out = control.flip * shape.half + token * shape.stride + first;
     if FINISH == 2u {
         store_gated(out, row, sums.x, sums.z);
         store_gated(out, row + 1u, sums.y, sums.w);
     } else {
-        store(out, row, sums.x);
-        store(out, row + 1u, sums.y);
-        store(out, row + 2u, sums.z);
-        store(out, row + 3u, sums.w);
+        store(out, row, rows, sums.x);
+        store(out, row + 1u, rows, sums.y);
+        store(out, row + 2u, rows, sums.z);
+        store(out, row + 3u, rows, sums.w);
     }
 }
 
@@ -110,12 +116,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         return;
     }
     // First row of the result; the rows of the matrix, where those past the end are read as the last one.
-    let row = select(4u, 2u, FINISH == 2u) * (group.x * WORKGROUP + local);
-    let last = shape.rows - 1u;
+    let second = PAIR && group.x >= shape.groups; // the same for all of a workgroup
+    let rows = select(shape.rows, shape.second_rows, second);
+    let row = select(4u, 2u, FINISH == 2u) * (select(group.x, group.x - shape.groups, second) * WORKGROUP + local);
+    let last = rows - 1u;
     let row0 = min(row, last);
     let row1 = min(row + 1u, last);
-    let row2 = select(min(row + 2u, last), shape.rows + row0, FINISH == 2u);
-    let row3 = select(min(row + 3u, last), shape.rows + row1, FINISH == 2u);
+    let row2 = select(min(row + 2u, last), rows + row0, FINISH == 2u);
+    let row3 = select(min(row + 3u, last), rows + row1, FINISH == 2u);
     let words = shape.items * 8u;
     let tokens = min(control.count, TOKENS);
     let x_first = select(0u, (control.count - 1u) * words, shape.last_token != 0u);
@@ -144,16 +152,35 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         }
         workgroupBarrier();
         let item_end = min(item_first + TILE_ITEMS, shape.items);
-        for (var item = item_first; item < item_end; item++) {
+        // Two loops and not one with a branch: a software adapter computes both sides of a branch.
+        for (var item = item_first; item < item_end && !second; item++) {
             let w0 = load_item(row0, item);
             let w1 = load_item(row1, item);
             let w2 = load_item(row2, item);
             let w3 = load_item(row3, item);
-            sums0 += products(w0, w1, w2, w3, load_input(item, tile_first, 0u));
+            let a = run_a(item) - tile_first;
+            let b = run_b(item) - tile_first;
+            sums0 += products(w0, w1, w2, w3, load_input(a, b, 0u));
             if TOKENS > 1u && tokens > 1u {
-                sums1 += products(w0, w1, w2, w3, load_input(item, tile_first, 1u));
-                sums2 += products(w0, w1, w2, w3, load_input(item, tile_first, 2u));
-                sums3 += products(w0, w1, w2, w3, load_input(item, tile_first, 3u));
+                sums1 += products(w0, w1, w2, w3, load_input(a, b, 1u));
+                sums2 += products(w0, w1, w2, w3, load_input(a, b, 2u));
+                sums3 += products(w0, w1, w2, w3, load_input(a, b, 3u));
+            }
+        }
+        if PAIR {
+            for (var item = item_first; item < item_end && second; item++) {
+                let w0 = load_item_2(row0, item);
+                let w1 = load_item_2(row1, item);
+                let w2 = load_item_2(row2, item);
+                let w3 = load_item_2(row3, item);
+                let a = run_a_2(item) - tile_first;
+                let b = run_b_2(item) - tile_first;
+                sums0 += products(w0, w1, w2, w3, load_input(a, b, 0u));
+                if TOKENS > 1u && tokens > 1u {
+                    sums1 += products(w0, w1, w2, w3, load_input(a, b, 1u));
+                    sums2 += products(w0, w1, w2, w3, load_input(a, b, 2u));
+                    sums3 += products(w0, w1, w2, w3, load_input(a, b, 3u));
+                }
             }
         }
     }
@@ -164,10 +191,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         }
         workgroupBarrier();
     }
-    finish(0u, row, sums0);
+    let first = shape.first + select(0u, shape.rows, second);
+    finish(0u, row, rows, first, sums0);
     if TOKENS > 1u {
-        if tokens > 1u { finish(1u, row, sums1); }
-        if tokens > 2u { finish(2u, row, sums2); }
-        if tokens > 3u { finish(3u, row, sums3); }
+        if tokens > 1u { finish(1u, row, rows, first, sums1); }
+        if tokens > 2u { finish(2u, row, rows, first, sums2); }
+        if tokens > 3u { finish(3u, row, rows, first, sums3); }
     }
 }

@@ -33,11 +33,22 @@ pub struct LoadOptions {
     /// Positions that a workgroup of attention takes when a token is decoded, a multiple of 64. `None`: 512 on a GPU, which
     /// needs more workgroups than a token has heads, and all on a software adapter.
     pub span: Option<u32>,
+    /// Bytes of a matrix that one dispatch reads at most; a larger one is split into tiles of rows. `None`: as many as the
+    /// adapter can bind.
+    pub tile_bytes: Option<u64>,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self { context: 12_288, batch: 256, vocabulary: None, tuning: Tuning::Auto, drafts: None, span: None }
+        Self {
+            context: 12_288,
+            batch: 256,
+            vocabulary: None,
+            tuning: Tuning::Auto,
+            drafts: None,
+            span: None,
+            tile_bytes: None,
+        }
     }
 }
 
@@ -190,6 +201,8 @@ impl Engine {
         let mut pipelines = Pipelines::new(gpu);
         let rotation = layers::values_buffer(gpu, "rotation", &rotation_table(config, options.context));
         let mut loader = Loader::new(gpu, source, header, progress);
+        loader.tile_bytes =
+            options.tile_bytes.map_or(loader.tile_bytes, |bytes| bytes.min(loader.tile_bytes));
         let mut planner =
             Planner { gpu, pipelines: &mut pipelines, buffers: &buffers, tuning, eps: config.norm_eps };
 
@@ -226,15 +239,11 @@ impl Engine {
         let usage = wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST;
         let sampling = gpu.buffer("sampling", size_of::<SamplingUniform>() as u64, usage);
         let sample = planner.sampler(&sampling, config.vocab_size, false)?;
-        let (mut head, mut verify_head, mut sample_and_draft) = (Vec::new(), Vec::new(), Vec::new());
-        for matrix in &head_matrix {
-            let all = Product::store(&buffers.hidden, &buffers.logits, config.vocab_size).normed(&final_norm);
-            if drafts {
-                verify_head.extend(planner.matvec("head", matrix, &all, VERIFY_TOKENS)?);
-            }
-            head.extend(planner.matvec("head", matrix, &Product { last_token: true, ..all }, 1)?);
-        }
+        let (mut verify_head, mut sample_and_draft) = (Vec::new(), Vec::new());
+        let all = Product::store(&buffers.hidden, &buffers.logits, config.vocab_size).normed(&final_norm);
+        let head = planner.matvecs("head", &head_matrix, &Product { last_token: true, ..all }, 1)?;
         if drafts {
+            verify_head.extend(planner.matvecs("head", &head_matrix, &all, VERIFY_TOKENS)?);
             sample_and_draft
                 .extend([planner.sampler(&sampling, config.vocab_size, true)?, planner.drafter()?]);
         }

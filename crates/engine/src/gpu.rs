@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use crate::error::{Error, Result};
 
-/// Largest storage binding that the kernels use on any adapter: the limit of plain WebGPU, in bytes. A larger
-/// matrix is split into tiles of rows.
+/// Largest storage binding that every adapter has to offer, the limit of plain WebGPU, in bytes. Keys and values stay
+/// within it.
 pub const BASE_BINDING: u64 = 128 << 20;
 
 /// How to choose the device.
@@ -58,8 +58,10 @@ impl Gpu {
         )?;
         check("maxComputeWorkgroupStorageSize", offered.max_compute_workgroup_storage_size.into(), 16_384)?;
         let limits = wgpu::Limits {
-            // The kernels stay within plain WebGPU; only buffers may be larger where the adapter allows it.
+            // The kernels stay within plain WebGPU; only buffers may be larger where the adapter allows it, so that a
+            // matrix need not be split.
             max_buffer_size: offered.max_buffer_size.max(base.max_buffer_size),
+            max_storage_buffer_binding_size: offered.max_storage_buffer_binding_size,
             ..base.clone()
         };
         let (device, queue) = adapter
@@ -96,6 +98,12 @@ impl Gpu {
     /// Whether the adapter computes on the processor.
     pub fn is_software(&self) -> bool {
         self.info.device_type == wgpu::DeviceType::Cpu
+    }
+
+    /// The largest storage binding of this device, in bytes. A larger matrix is split into tiles of rows.
+    pub(crate) fn largest_binding(&self) -> u64 {
+        let limits = self.device.limits();
+        limits.max_storage_buffer_binding_size.min(limits.max_buffer_size)
     }
 
     /// The first error that the device reported outside of any call, if it did: all later results are void.

@@ -104,13 +104,17 @@ impl Pipeline {
 }
 
 /// What tells one pipeline from another.
-type Key = (Kernel, Option<TensorType>, Constants);
+type Key = (Kernel, Vec<TensorType>, Constants);
+
+/// The bindings of a second matrix, after all others.
+const SECOND: [Binding; 2] = [Read, Read];
 
 /// All pipelines of an engine, compiled when first asked for.
 pub(crate) struct Pipelines {
     gpu: Gpu,
     compiled: HashMap<Key, Pipeline>,
-    layouts: HashMap<Kernel, wgpu::BindGroupLayout>,
+    /// By kernel, and whether there is a second matrix.
+    layouts: HashMap<(Kernel, bool), wgpu::BindGroupLayout>,
 }
 
 impl Pipelines {
@@ -118,29 +122,28 @@ impl Pipelines {
         Self { gpu: gpu.clone(), compiled: HashMap::new(), layouts: HashMap::new() }
     }
 
-    /// The pipeline of `kernel` over weights of type `format` (for kernels that read weights) with `constants`.
+    /// The pipeline of `kernel` with `constants` over weights of the types `formats`: none for kernels that read no weights, two
+    /// for a pair of matrices.
     ///
     /// # Errors
     /// A weight format that no shader reads, by name.
     pub(crate) fn get(
         &mut self,
         kernel: Kernel,
-        format: Option<TensorType>,
+        formats: &[TensorType],
         constants: &[(&'static str, u32)],
     ) -> Result<Pipeline> {
-        let key = (kernel, format, constants.to_vec());
+        let key = (kernel, formats.to_vec(), constants.to_vec());
         if let Some(known) = self.compiled.get(&key) {
             return Ok(known.clone());
         }
-        let source = shaders::source(kernel.name(), format.map(TensorType::name)).ok_or(crate::Error::Usage(
+        let names: Vec<_> = formats.iter().map(|format| format.name()).collect();
+        let source = shaders::source(kernel.name(), &names).ok_or(crate::Error::Usage(
             "a weight matrix has a type that no shader reads: take F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL, \
              IQ4_XS or Q2_K to Q6_K",
         ))?;
-        let label = match format {
-            Some(format) => format!("{} {}", kernel.name(), format.name()),
-            None => kernel.name().to_owned(),
-        };
-        let layout = self.layout(kernel);
+        let label = [&[kernel.name()], &names[..]].concat().join(" ");
+        let layout = self.layout(kernel, formats.len() > 1);
         let device = &self.gpu.device;
         let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
             label: Some(&label),
@@ -169,14 +172,15 @@ impl Pipelines {
         Ok(pipeline)
     }
 
-    fn layout(&mut self, kernel: Kernel) -> wgpu::BindGroupLayout {
+    fn layout(&mut self, kernel: Kernel, pair: bool) -> wgpu::BindGroupLayout {
         let device = &self.gpu.device;
         self.layouts
-            .entry(kernel)
+            .entry((kernel, pair))
             .or_insert_with(|| {
                 let entries: Vec<_> = kernel
                     .bindings()
                     .iter()
+                    .chain(SECOND.iter().filter(|_| pair))
                     .zip(0..)
                     .map(|(kind, binding)| wgpu::BindGroupLayoutEntry {
                         binding,

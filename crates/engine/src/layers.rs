@@ -151,24 +151,30 @@ impl<'a, S: ByteSource> LayerBuilder<'a, '_, S> {
         let names: Vec<_> = parts.iter().map(|part| self.name(part)).collect();
         let label = self.label(what);
         self.norm_for_prefill(norm)?;
-        for matrix in &self.loader.merged(&names).await? {
-            let decode = Product::store(&buffers.hidden, &buffers.projections, stride).normed(norm);
-            self.passes.decode.extend(self.planner.matvec(&label, matrix, &decode, 1)?);
-            if self.drafts {
-                let verify = Product { y: verified.0, half: verified.1, ..decode };
-                self.passes.verify.extend(self.planner.matvec(&label, matrix, &verify, VERIFY_TOKENS)?);
-            }
-            let prefill = Product::store(&buffers.normed, &buffers.projections, stride);
-            self.passes.prefill.extend(self.planner.matmul(&label, matrix, &prefill)?);
+        let matrices = self.loader.merged(&names).await?;
+        let decode = Product::store(&buffers.hidden, &buffers.projections, stride).normed(norm);
+        self.passes.decode.extend(self.planner.matvecs(&label, &matrices, &decode, 1)?);
+        if self.drafts {
+            let verify = Product { y: verified.0, half: verified.1, ..decode };
+            self.passes.verify.extend(self.planner.matvecs(&label, &matrices, &verify, VERIFY_TOKENS)?);
+        }
+        let prefill = Product::store(&buffers.normed, &buffers.projections, stride);
+        self.prefill_product(&label, &matrices, &prefill)
+    }
+
+    /// The steps of a product in prefill passes.
+    fn prefill_product(&mut self, label: &str, matrices: &[Matrix], product: &Product<'_>) -> Result<()> {
+        for matrix in matrices {
+            self.passes.prefill.extend(self.planner.matmul(label, matrix, product)?);
         }
         Ok(())
     }
 
     /// The steps of a product that decoding and verifying compute alike.
-    fn decode_product(&mut self, label: &str, matrix: &Matrix, product: &Product<'_>) -> Result<()> {
-        self.passes.decode.extend(self.planner.matvec(label, matrix, product, 1)?);
+    fn decode_product(&mut self, label: &str, matrices: &[Matrix], product: &Product<'_>) -> Result<()> {
+        self.passes.decode.extend(self.planner.matvecs(label, matrices, product, 1)?);
         if self.drafts {
-            self.passes.verify.extend(self.planner.matvec(label, matrix, product, VERIFY_TOKENS)?);
+            self.passes.verify.extend(self.planner.matvecs(label, matrices, product, VERIFY_TOKENS)?);
         }
         Ok(())
     }
@@ -204,11 +210,9 @@ impl<'a, S: ByteSource> LayerBuilder<'a, '_, S> {
     async fn residual(&mut self, part: &str, what: &str, x: &wgpu::Buffer) -> Result<()> {
         let label = self.label(what);
         let product = Product::add(x, &self.planner.buffers.hidden, self.config.hidden);
-        for matrix in &self.loader.merged(&[self.name(part)]).await? {
-            self.decode_product(&label, matrix, &product)?;
-            self.passes.prefill.extend(self.planner.matmul(&label, matrix, &product)?);
-        }
-        Ok(())
+        let matrices = self.loader.merged(&[self.name(part)]).await?;
+        self.decode_product(&label, &matrices, &product)?;
+        self.prefill_product(&label, &matrices, &product)
     }
 
     /// The mixer of a linear layer.
@@ -350,13 +354,12 @@ impl<'a, S: ByteSource> LayerBuilder<'a, '_, S> {
         match gate_up.as_slice() {
             [matrix] if matrix.tiles.len() == 1 => {
                 let product = Product::store(&buffers.hidden, &buffers.inner, intermediate).normed(&norm);
-                self.decode_product(&label, matrix, &Product { finish: Finish::SwiGlu, ..product })?;
+                let product = Product { finish: Finish::SwiGlu, ..product };
+                self.decode_product(&label, std::slice::from_ref(matrix), &product)?;
             }
             matrices => {
-                for matrix in matrices {
-                    let product = Product::store(&buffers.hidden, &buffers.gate_up, 2 * intermediate);
-                    self.decode_product(&halves, matrix, &product.normed(&norm))?;
-                }
+                let product = Product::store(&buffers.hidden, &buffers.gate_up, 2 * intermediate);
+                self.decode_product(&halves, matrices, &product.normed(&norm))?;
                 let step = self.swiglu()?;
                 self.passes.decode.push(step.clone());
                 if self.drafts {
@@ -364,10 +367,8 @@ impl<'a, S: ByteSource> LayerBuilder<'a, '_, S> {
                 }
             }
         }
-        for matrix in &gate_up {
-            let product = Product::store(&buffers.normed, &buffers.gate_up, 2 * intermediate);
-            self.passes.prefill.extend(self.planner.matmul(&halves, matrix, &product)?);
-        }
+        let product = Product::store(&buffers.normed, &buffers.gate_up, 2 * intermediate);
+        self.prefill_product(&halves, &gate_up, &product)?;
         let step = self.swiglu()?;
         self.passes.prefill.push(step);
         Ok(())

@@ -7,7 +7,7 @@ use glowworm_gguf::repack::{self, Layout};
 use glowworm_gguf::{Header, TensorInfo, TensorType, blocks};
 
 use crate::error::{Error, Result};
-use crate::gpu::{BASE_BINDING, Gpu};
+use crate::gpu::Gpu;
 use crate::source::ByteSource;
 
 /// Bytes read from the source, repacked and handed to the GPU at a time.
@@ -78,6 +78,8 @@ pub(crate) struct Loader<'a, S> {
     pub(crate) gpu: &'a Gpu,
     source: &'a mut S,
     header: &'a Header,
+    /// Bytes of a tile at most, unless a single row has more.
+    pub(crate) tile_bytes: u64,
     in_flight: usize,
     /// Bytes of the source read so far.
     pub(crate) read: u64,
@@ -93,7 +95,17 @@ impl<'a, S: ByteSource> Loader<'a, S> {
         header: &'a Header,
         progress: &'a mut dyn FnMut(u64),
     ) -> Self {
-        Self { gpu, source, header, in_flight: 0, read: 0, raw: Vec::new(), repacked: Vec::new(), progress }
+        Self {
+            gpu,
+            source,
+            header,
+            tile_bytes: gpu.largest_binding(),
+            in_flight: 0,
+            read: 0,
+            raw: Vec::new(),
+            repacked: Vec::new(),
+            progress,
+        }
     }
 
     /// The tensor called `name`.
@@ -153,13 +165,14 @@ impl<'a, S: ByteSource> Loader<'a, S> {
         let layout = Layout::of(kind)?;
         let row_blocks = k / layout.block_weights as u64;
         let main_row = row_blocks * layout.main_bytes_per_block as u64;
-        let tile_rows = (BASE_BINDING / main_row).min(rows);
+        let row_bytes = main_row + row_blocks * layout.scale_bytes_per_block as u64;
+        let tile_rows = (self.tile_bytes.saturating_sub(BINDING_ALIGNMENT) / row_bytes).clamp(1, rows);
         let mut tiles = Vec::new();
-        let mut row = 0;
-        while row < rows {
-            let end = (row + tile_rows).min(rows);
-            tiles.push(self.tile(tensors, row..end, &layout).await?);
-            row = end;
+        let mut first_row = 0;
+        while first_row < rows {
+            let end = (first_row + tile_rows).min(rows);
+            tiles.push(self.tile(tensors, first_row..end, &layout).await?);
+            first_row = end;
         }
         Ok(Matrix { kind, items: (k / 32) as u32, rows: rows as u32, first, tiles })
     }

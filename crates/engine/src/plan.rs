@@ -219,7 +219,7 @@ impl Planner<'_> {
         groups: Groups,
         reads: Reads,
     ) -> Result<Step> {
-        let pipeline = self.pipelines.get(kernel, None, constants)?;
+        let pipeline = self.pipelines.get(kernel, &[], constants)?;
         let uniform = self.uniform(shape);
         let mut resources: Vec<_> = buffers.iter().map(|buffer| buffer.as_entire_binding()).collect();
         resources.push(uniform.as_entire_binding());
@@ -230,43 +230,77 @@ impl Planner<'_> {
         Ok(Step { label, reads, pipeline, bindings, groups, when: When::Always })
     }
 
-    /// The steps of `x · matrixᵀ` for up to `tokens` tokens, 1 or [`VERIFY_TOKENS`]: one for each tile.
-    pub(crate) fn matvec(
+    /// The steps of `x · matrixᵀ` for up to `tokens` tokens, 1 or [`VERIFY_TOKENS`], and for matrices that share an input and
+    /// whose results stand side by side: one for each tile, or for two neighbours of a tile each.
+    pub(crate) fn matvecs(
         &mut self,
         label: &str,
-        matrix: &Matrix,
+        matrices: &[Matrix],
         product: &Product<'_>,
         tokens: usize,
     ) -> Result<Vec<Step>> {
-        let (kernel, mut constants, group_rows) =
-            self.tuning.matvec(matrix.items, matrix.rows, product.finish);
+        let mut steps = Vec::new();
+        let mut rest = matrices;
+        while let [matrix, others @ ..] = rest {
+            let whole = |matrix: &Matrix| matrix.tiles.len() == 1;
+            let second = others.first().filter(|second| whole(matrix) && whole(second));
+            if let Some(second) = second.filter(|_| product.finish == Finish::Store) {
+                let tiles = (&matrix.tiles[0], Some((second, &second.tiles[0])));
+                steps.push(self.matvec_step(label.to_owned(), matrix, tiles, product, tokens)?);
+                rest = &others[1..];
+            } else {
+                steps.extend(self.over_tiles(label, matrix, |planner, label, tile| {
+                    planner.matvec_step(label, matrix, (tile, None), product, tokens)
+                })?);
+                rest = others;
+            }
+        }
+        Ok(steps)
+    }
+
+    /// The product with a tile, and with one of a second matrix.
+    fn matvec_step(
+        &mut self,
+        label: String,
+        matrix: &Matrix,
+        (tile, second): (&Tile, Option<(&Matrix, &Tile)>),
+        product: &Product<'_>,
+        tokens: usize,
+    ) -> Result<Step> {
+        let second_rows = second.map_or(0, |(_, tile)| tile.rows);
+        let largest = matrix.rows.max(second_rows);
+        let (kernel, mut constants, group_rows) = self.tuning.matvec(matrix.items, largest, product.finish);
         constants.extend([
             ("NORM", product.norm.is_some().into()),
             ("FINISH", product.finish as u32),
             ("TOKENS", tokens as u32),
+            ("PAIR", second.is_some().into()),
         ]);
-        self.over_tiles(label, matrix, |planner, label, tile| {
-            let rows = if product.finish == Finish::SwiGlu { tile.rows / 2 } else { tile.rows };
-            let first = matrix.first + tile.row_first;
-            let last_token = product.last_token.into();
-            let eps = planner.eps.to_bits();
-            let shape = [matrix.items, rows, first, last_token, eps, product.stride, product.half];
-            let norm = product.norm.unwrap_or(&planner.buffers.unused);
-            let buffers = [product.x, norm, product.y];
-            let groups = Groups::Fixed(rows.div_ceil(group_rows));
-            let mut step = planner.weight_step(
-                label,
-                (kernel, matrix.kind, &constants),
-                tile,
-                &buffers,
-                &shape,
-                groups,
-            )?;
-            let inputs = 1 + u64::from(product.norm.is_some());
-            let before = if product.finish == Finish::Add { rows } else { 0 };
-            step.reads.other = 4 * (inputs * 32 * u64::from(matrix.items) + u64::from(before));
-            Ok(step)
-        })
+        let rows = if product.finish == Finish::SwiGlu { tile.rows / 2 } else { tile.rows };
+        let own_groups = rows.div_ceil(group_rows);
+        let shape = [
+            matrix.items,
+            rows,
+            matrix.first + tile.row_first,
+            product.last_token.into(),
+            self.eps.to_bits(),
+            product.stride,
+            product.half,
+            own_groups,
+            second_rows,
+        ];
+        let norm = product.norm.unwrap_or(&self.buffers.unused);
+        let buffers = [product.x, norm, product.y];
+        let groups = Groups::Fixed(own_groups + second_rows.div_ceil(group_rows));
+        let formats: Vec<_> =
+            [matrix.kind].into_iter().chain(second.map(|(matrix, _)| matrix.kind)).collect();
+        let tiles: Vec<_> = [tile].into_iter().chain(second.map(|(_, tile)| tile)).collect();
+        let weights = (kernel, &formats[..], &constants[..]);
+        let mut step = self.weight_step(label, weights, &tiles, &buffers, &shape, groups)?;
+        let inputs = 1 + u64::from(product.norm.is_some());
+        let before = if product.finish == Finish::Add { rows } else { 0 };
+        step.reads.other = 4 * (inputs * 32 * u64::from(matrix.items) + u64::from(before));
+        Ok(step)
     }
 
     /// The steps of `x · matrixᵀ` for many tokens, each token's results in a row of `stride` numbers.
@@ -282,7 +316,14 @@ impl Planner<'_> {
             let shape = [matrix.items, tile.rows, matrix.first + tile.row_first, product.stride, 0, 0];
             let groups = Groups::PerTokens(tile.rows.div_ceil(rows), tokens);
             let buffers = [product.x, product.y];
-            planner.weight_step(label, (kernel, matrix.kind, &constants), tile, &buffers, &shape, groups)
+            planner.weight_step(
+                label,
+                (kernel, &[matrix.kind], &constants),
+                &[tile],
+                &buffers,
+                &shape,
+                groups,
+            )
         })
     }
 
@@ -294,8 +335,8 @@ impl Planner<'_> {
             let buffers = [&planner.buffers.ids, &planner.buffers.hidden];
             let mut step = planner.weight_step(
                 label,
-                (Kernel::Embed, matrix.kind, &[]),
-                tile,
+                (Kernel::Embed, &[matrix.kind], &[]),
+                &[tile],
                 &buffers,
                 &shape,
                 groups,
@@ -332,7 +373,7 @@ impl Planner<'_> {
         operands: &[&wgpu::Buffer],
         reads: Reads,
     ) -> Result<Step> {
-        let pipeline = self.pipelines.get(kernel, None, constants)?;
+        let pipeline = self.pipelines.get(kernel, &[], constants)?;
         let resources: Vec<_> = operands.iter().map(|buffer| buffer.as_entire_binding()).collect();
         let bindings = pipeline.bind(self.gpu, &resources);
         let (label, groups) = (label.to_owned(), Groups::Fixed(1));
@@ -355,20 +396,23 @@ impl Planner<'_> {
     fn weight_step(
         &mut self,
         label: String,
-        (kernel, kind, constants): (Kernel, TensorType, &[(&'static str, u32)]),
-        tile: &Tile,
+        (kernel, formats, constants): (Kernel, &[TensorType], &[(&'static str, u32)]),
+        tiles: &[&Tile],
         buffers: &[&wgpu::Buffer],
         shape: &[u32],
         groups: Groups,
     ) -> Result<Step> {
-        let pipeline = self.pipelines.get(kernel, Some(kind), constants)?;
+        let pipeline = self.pipelines.get(kernel, formats, constants)?;
         let uniform = self.uniform(shape);
-        let mut resources = vec![tile.main(), tile.scales()];
+        let mut matrices = tiles.iter().flat_map(|tile| [tile.main(), tile.scales()]);
+        let mut resources: Vec<_> = matrices.by_ref().take(2).collect();
         resources.extend(buffers.iter().map(|buffer| buffer.as_entire_binding()));
         resources.push(uniform.as_entire_binding());
         resources.push(self.buffers.control.as_entire_binding());
+        // A second matrix comes last: see `shaders::source`.
+        resources.extend(matrices);
         let bindings = pipeline.bind(self.gpu, &resources);
-        let reads = Reads { weights: tile.bytes(), ..Reads::default() };
+        let reads = Reads { weights: tiles.iter().map(|tile| tile.bytes()).sum(), ..Reads::default() };
         Ok(Step { label, reads, pipeline, bindings, groups, when: When::Always })
     }
 
@@ -432,7 +476,7 @@ mod tests {
     use crate::source::MemorySource;
 
     /// Two tiles of the input and a bit.
-    const WIDTH: usize = 65 * 32;
+    const WIDTH: usize = 72 * 32;
 
     fn noise(count: usize, seed: u32) -> Vec<f32> {
         let mut state = seed;
@@ -444,22 +488,29 @@ mod tests {
             .collect()
     }
 
-    /// Products of a `rows` × [`WIDTH`] matrix with `inputs`, a vector each, by a kernel for `tokens` of them at a time.
+    /// Products of matrices, each with its type and number of rows of [`WIDTH`], with `inputs`, a vector each, by a kernel for
+    /// `tokens` of them at a time. `together` lets two matrices share a dispatch.
     fn products(
         gpu: &Gpu,
         tuning: Tuning,
-        rows: usize,
+        (matrices, together): (&[(TensorType, usize)], bool),
         finish: Finish,
         tokens: usize,
         inputs: &[&[f32]],
     ) -> Vec<f32> {
-        let mut raw = Vec::new();
-        blocks::quantize(TensorType::Q8_0, &noise(rows * WIDTH, 1), &mut raw).unwrap();
-        let name = "matrix".to_owned();
-        let declaration =
-            Declaration { name: name.clone(), dims: vec![WIDTH as u64, rows as u64], kind: TensorType::Q8_0 };
-        let mut writer = Writer::new(Vec::new(), &Metadata::new(), vec![declaration]).unwrap();
-        writer.write(&raw).unwrap();
+        let rows: usize = matrices.iter().map(|(_, rows)| rows).sum();
+        let names: Vec<String> = (0..matrices.len()).map(|index| format!("matrix {index}")).collect();
+        let declarations = names.iter().zip(matrices).map(|(name, &(kind, rows))| Declaration {
+            name: name.clone(),
+            dims: vec![WIDTH as u64, rows as u64],
+            kind,
+        });
+        let mut writer = Writer::new(Vec::new(), &Metadata::new(), declarations.collect()).unwrap();
+        for &(kind, rows) in matrices {
+            let mut raw = Vec::new();
+            blocks::quantize(kind, &noise(rows * WIDTH, 1), &mut raw).unwrap();
+            writer.write(&raw).unwrap();
+        }
         let file = writer.finish().unwrap();
         let header = Header::read_from(&mut file.as_slice(), file.len() as u64).unwrap();
         let mut source = MemorySource::new("test", file);
@@ -476,12 +527,16 @@ mod tests {
 
         let mut ignored = |_| {};
         let mut loader = Loader::new(gpu, &mut source, &header, &mut ignored);
-        let matrix = block_on(loader.merged(&[name])).unwrap();
+        let matrices = block_on(loader.merged(&names)).unwrap();
         let mut pipelines = Pipelines::new(gpu);
         let mut planner =
             Planner { gpu, pipelines: &mut pipelines, buffers: &buffers, tuning, eps: config.norm_eps };
         let product = Product { finish, ..Product::store(&buffers.hidden, &y, results).normed(&norm) };
-        let steps = planner.matvec("product", &matrix[0], &product, tokens).unwrap();
+        let at_once = if together { matrices.len() } else { 1 };
+        let parts = matrices.chunks(at_once);
+        let steps = parts.map(|part| planner.matvecs("product", part, &product, tokens).unwrap());
+        let steps: Vec<_> = steps.flatten().collect();
+        assert_eq!(steps.len(), matrices.len().div_ceil(at_once));
 
         let mut found = Vec::new();
         for inputs in inputs.chunks(tokens) {
@@ -515,12 +570,36 @@ mod tests {
             // Below and above the size at which workgroups grow; not a whole number of them.
             for rows in [74, LARGE_MATRIX as usize + 6] {
                 for finish in [Finish::Store, Finish::SwiGlu] {
-                    let expected = products(&gpu, tuning, rows, finish, 1, &inputs);
-                    let found = products(&gpu, tuning, rows, finish, VERIFY_TOKENS, &inputs);
+                    let matrix = (&[(TensorType::Q8_0, rows)][..], false);
+                    let expected = products(&gpu, tuning, matrix, finish, 1, &inputs);
+                    let found = products(&gpu, tuning, matrix, finish, VERIFY_TOKENS, &inputs);
                     assert!(expected.iter().any(|value| *value != 0.0));
                     let differ =
                         expected.iter().zip(&found).filter(|(a, b)| a.to_bits() != b.to_bits()).count();
                     assert_eq!(differ, 0, "{tuning:?}, {rows} rows, {finish:?}: {} numbers", expected.len());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn two_matrices_in_a_dispatch_give_the_bits_of_one_at_a_time() {
+        let gpu = block_on(Gpu::open(&GpuOptions { adapter: Some("llvmpipe".to_owned()) })).unwrap();
+        let numbers = noise(5 * WIDTH, 3);
+        let inputs: Vec<&[f32]> = numbers.chunks(WIDTH).collect();
+        let kinds = [TensorType::Q4K, TensorType::Q6K, TensorType::Q8_0, TensorType::F16, TensorType::F32];
+        for tuning in [Tuning::Software, Tuning::Hardware] {
+            for (first, second) in kinds.into_iter().zip(kinds.into_iter().cycle().skip(1)) {
+                for tokens in [1, VERIFY_TOKENS] {
+                    // Neither fills its last workgroup.
+                    let pair = [(first, 74), (second, 139)];
+                    let of =
+                        |together| products(&gpu, tuning, (&pair, together), Finish::Store, tokens, &inputs);
+                    let (apart, together) = (of(false), of(true));
+                    assert!(apart.iter().all(|value| *value != 0.0));
+                    let differ =
+                        apart.iter().zip(&together).filter(|(a, b)| a.to_bits() != b.to_bits()).count();
+                    assert_eq!(differ, 0, "{tuning:?}, {first:?} and {second:?}: {} numbers", apart.len());
                 }
             }
         }

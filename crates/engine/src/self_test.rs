@@ -74,12 +74,13 @@ pub async fn self_test_of(gpu: &Gpu, formats: &[TensorType], tuning: Tuning) -> 
         let mut weights = vec![0.0; ROWS * WIDTH];
         blocks::dequantize(kind, raw, &mut weights)?;
         let rows = |row: usize| &weights[row * WIDTH..][..WIDTH];
-        for matrix in loader.merged(&[kind.name().to_owned()]).await? {
-            let mut steps = planner.embed(&matrix)?;
+        let matrices = loader.merged(&[kind.name().to_owned()]).await?;
+        for matrix in &matrices {
+            let mut steps = planner.embed(matrix)?;
             let one = Product { last_token: true, ..Product::store(&buffers.hidden, &buffers.logits, ROWS) };
-            steps.extend(planner.matvec("one", &matrix, &one.normed(&norm), 1)?);
+            steps.extend(planner.matvecs("one", std::slice::from_ref(matrix), &one.normed(&norm), 1)?);
             let many = Product::store(&buffers.hidden, &buffers.gate_up, ROWS);
-            steps.extend(planner.matmul("many", &matrix, &many)?);
+            steps.extend(planner.matmul("many", matrix, &many)?);
             let found = run(gpu, &steps, &buffers).await?;
 
             let compare = |kernel, expected: f32, size: f32, found: f32| {

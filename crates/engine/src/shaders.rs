@@ -52,32 +52,73 @@ pub const PLAIN_KERNELS: [(&str, &str); 9] = [
 
 const CONTROL: &str = shader!("control");
 const ITEM: &str = shader!("item");
+const NO_SECOND: &str = shader!("no_second");
 
-/// The WGSL of a kernel, over a weight format for those that read weights; `None` for a name that does not exist.
-pub fn source(kernel: &str, format: Option<&str>) -> Option<String> {
+/// The kernels that can read a second matrix of another format in the same dispatch.
+pub const PAIR_KERNELS: [&str; 2] = ["matvec", "matvec_rows"];
+
+/// The WGSL of a kernel: over no format for those that read no weights, over one for those that do, over two for a pair;
+/// `None` for a name that does not exist.
+pub fn source(kernel: &str, formats: &[&str]) -> Option<String> {
     let find = |list: &[(&str, &'static str)], name: &str| {
         list.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
     };
-    match format {
-        None => find(&PLAIN_KERNELS, kernel).map(|text| [CONTROL, text].join("\n")),
-        Some(format) => {
-            let format = find(&FORMATS, format)?;
-            find(&WEIGHT_KERNELS, kernel).map(|text| [CONTROL, ITEM, format, text].join("\n"))
-        }
-    }
+    let Some((first, others)) = formats.split_first() else {
+        return find(&PLAIN_KERNELS, kernel).map(|text| [CONTROL, text].join("\n"));
+    };
+    let second = match others.first() {
+        _ if !PAIR_KERNELS.contains(&kernel) => String::new(),
+        Some(name) => second(find(&FORMATS, name)?),
+        None => NO_SECOND.to_owned(),
+    };
+    let format = find(&FORMATS, first)?;
+    find(&WEIGHT_KERNELS, kernel).map(|text| [CONTROL, ITEM, format, &second, text].join("\n"))
 }
 
-/// Every combination of kernel and format.
+/// A format file as that of the second matrix: whatever it declares is called `…_2`, and its bindings are 7 and 8.
+fn second(format: &str) -> String {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let declared: Vec<&str> = format
+        .lines()
+        .filter_map(|line| match line.split_once("var<storage, read> ") {
+            Some((_, rest)) => Some(rest),
+            None => line.strip_prefix("fn "),
+        })
+        .filter_map(|rest| rest.split(|c| !is_part(c)).next())
+        .collect();
+    let mut text = String::with_capacity(2 * format.len());
+    let mut rest = format;
+    while let Some(start) = rest.find(is_part) {
+        let end = rest[start..].find(|c| !is_part(c)).map_or(rest.len(), |length| start + length);
+        text.push_str(&rest[..end]);
+        if declared.contains(&&rest[start..end]) {
+            text.push_str("_2");
+        }
+        rest = &rest[end..];
+    }
+    text.push_str(rest);
+    text.replace("@binding(0)", "@binding(7)").replace("@binding(1)", "@binding(8)")
+}
+
+/// Every kernel over every format, and each format in a pair.
 #[allow(dead_code)] // used by the build script and the tests
 pub fn all() -> Vec<(String, String)> {
     let mut all = Vec::new();
     for (kernel, _) in WEIGHT_KERNELS {
         for (format, _) in FORMATS {
-            all.extend(source(kernel, Some(format)).map(|text| (format!("{kernel} over {format}"), text)));
+            all.extend(source(kernel, &[format]).map(|text| (format!("{kernel} over {format}"), text)));
+        }
+    }
+    // Every format as the second one; what it declares has names of its own, whatever the first is.
+    for kernel in PAIR_KERNELS {
+        for (index, (second, _)) in FORMATS.iter().enumerate() {
+            let first = FORMATS[(index + 1) % FORMATS.len()].0;
+            let name = format!("{kernel} over {first} and {second}");
+            all.extend(source(kernel, &[first, second]).map(|text| (name, text)));
         }
     }
     for (kernel, _) in PLAIN_KERNELS {
-        all.extend(source(kernel, None).map(|text| (kernel.to_owned(), text)));
+        all.extend(source(kernel, &[]).map(|text| (kernel.to_owned(), text)));
     }
     all
 }

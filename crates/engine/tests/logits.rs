@@ -55,6 +55,30 @@ fn a_prompt_may_come_in_pieces_of_any_size() {
 }
 
 #[test]
+fn a_matrix_may_be_split_into_tiles() {
+    let gpu = common::gpu();
+    for (name, kind) in [("eq", "Q4_K_M"), ("eq", "Q8_0")] {
+        let fixture = Fixture::open(name);
+        let expected = fixture.llama_cpp();
+        let expected = expected.floats(&format!("{kind}.deq.logits_70"));
+        for (tuning, options) in common::tunings() {
+            let steps = |tile_bytes| {
+                let options = LoadOptions { tile_bytes, ..options.clone() };
+                let mut engine = common::load(&gpu, &fixture.gguf(kind), options);
+                for piece in [70, 1] {
+                    let logits = in_pieces(&mut engine, &fixture.prompt(70), piece);
+                    compare(expected, &logits)
+                        .assert_logits(&format!("{name} {kind} {tuning:?} {tile_bytes:?}"));
+                }
+                engine.decode_plan(1).len()
+            };
+            let (whole, split) = (steps(None), steps(Some(16 << 10)));
+            assert!(split > 2 * whole, "{split} dispatches in tiles, {whole} without");
+        }
+    }
+}
+
+#[test]
 fn a_small_batch_changes_nothing() {
     let gpu = common::gpu();
     let fixture = Fixture::open("eq");

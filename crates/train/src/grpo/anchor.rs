@@ -43,7 +43,7 @@ fn is_due(steps: u64, every: u64) -> bool {
 }
 
 /// A copy without gradients, on the same device.
-pub(super) fn frozen(policy: &Model) -> Result<Model> {
+fn frozen(policy: &Model) -> Result<Model> {
     let device = policy.device().without_autodiff();
     let mut weights = policy.weights()?;
     Ok(Model::from_source(policy.config().clone(), &mut weights, &device)?.with_chunk(CHUNK))

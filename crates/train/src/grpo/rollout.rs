@@ -39,7 +39,7 @@ pub struct Episode {
 }
 
 /// Episodes that are played at once, by each thread: the same ones, however many threads there are.
-const TOGETHER: usize = 16;
+const TOGETHER: usize = 32;
 
 /// Draws from all tokens at temperature 1: the policy as it is. Any other sampling would play with a policy that the
 /// ratios of the objective know nothing of.

@@ -1,10 +1,10 @@
 //! The loop that ties the pieces together.
 
 use super::advantage::{advantages, teaches};
-use super::anchor::{Anchor, frozen};
+use super::anchor::Anchor;
 use super::curriculum::{Curriculum, masked_length};
 use super::gate;
-use super::objective::{self, Group, Parts};
+use super::objective::{self, Episodes, Parts};
 use super::rollout::{Episode, Problem, groups};
 use super::subgraph;
 use crate::error::{Error, Result};
@@ -16,10 +16,13 @@ use crate::training::batches::Batch;
 use crate::training::checkpoint::{self, Standing};
 use crate::training::loss::Targets;
 use crate::training::optimiser::{Division, Gradients, Names, Optimiser, Rates};
+use crate::training::play::in_parts;
 use crate::training::trainer::CHUNK;
+use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 use glowworm_model::reference::{Device, Model};
+use std::ops::Range;
 use std::path::Path;
 
 /// What a run of GRPO is made of.
@@ -249,67 +252,119 @@ impl GrpoTrainer {
     /// When the device cannot be read, or a loss is no number.
     pub fn learn(&mut self, groups: &[Vec<Episode>]) -> Result<Report> {
         let mut report = summary(groups);
-        let played = frozen(&self.policy)?;
-        let mut lessons = Vec::new();
-        for group in groups {
-            let rewards: Vec<f64> = group.iter().map(|e| e.reward).collect();
-            let advantages = advantages(&rewards);
-            if teaches(&advantages) {
-                lessons.push(self.lesson(group, advantages, &played)?);
-            }
+        let rewards = |group: &[Episode]| group.iter().map(|e| e.reward).collect::<Vec<_>>();
+        let of_all = groups.iter().map(|group| (group, advantages(&rewards(group))));
+        let taught: Vec<_> = of_all.filter(|(_, advantages)| teaches(advantages)).collect();
+        report.taught = taught.len() as f64 / groups.len().max(1) as f64;
+        if taught.is_empty() {
+            return Ok(report);
         }
-        report.taught = lessons.len() as f64 / groups.len().max(1) as f64;
+        let mut lessons = lessons(&taught);
+        let episodes = lessons.iter().map(|lesson| lesson.of.advantages.len()).sum::<usize>() as f64;
+        let tokens = lessons.iter().map(|lesson| lesson.of.tokens.len()).sum::<usize>() as f64;
         for _ in 0..self.settings.passes {
-            let mut gradients = Gradients::new();
-            let mut parts = Parts::default();
-            for lesson in &lessons {
-                let now = lesson.targets.log_probabilities(&self.policy);
-                let beta = self.settings.beta;
-                let (loss, found) =
-                    objective::loss(now, &lesson.played, &lesson.reference, &lesson.group, beta);
-                let of = GradientsParams::from_grads(loss.backward(), &self.policy);
-                let value = f64::from(loss.inner().into_scalar::<f32>());
-                if !value.is_finite() {
-                    return Err(Error::Diverged { step: self.standing.step, loss: value });
-                }
-                gradients.add(&self.policy, &self.names, of);
-                parts.divergence += found.divergence / lessons.len() as f64;
-                parts.clipped += found.clipped / lessons.len() as f64;
-            }
-            if lessons.is_empty() {
-                break;
+            let work = |part: Range<usize>| -> Result<Vec<(usize, Found)>> {
+                part.map(|index| Ok((index, self.pass(&lessons[index])?))).collect()
+            };
+            let mut found = in_parts(self.settings.threads, lessons.len(), 1, || true, work)?;
+            // Always in this order, so that the sum is the same however many threads there are.
+            found.sort_by_key(|(index, _)| *index);
+            let mut gradients = Gradients::new(taught.len());
+            (report.divergence, report.clipped) = (0.0, 0.0);
+            for (index, found) in found {
+                let lesson = &mut lessons[index];
+                gradients.add(&self.policy, &self.names, found.gradients);
+                report.divergence += found.parts.divergence * lesson.of.tokens.len() as f64 / tokens;
+                report.clipped += found.parts.clipped * lesson.of.advantages.len() as f64 / episodes;
+                lesson.before.get_or_insert(found.before);
             }
             let rates = Rates { muon: self.settings.rate, adam: self.settings.rate };
             let (policy, _) = self.optimiser.step(self.policy.clone(), &self.names, gradients, rates)?;
             self.policy = policy;
-            (report.divergence, report.clipped) = (parts.divergence, parts.clipped);
         }
         Ok(report)
     }
 
-    fn lesson(&self, group: &[Episode], advantages: Vec<f64>, played: &Model) -> Result<Lesson> {
-        let batch = Batch::new(group.iter().map(|e| (&e.tokens[..], &e.written[..])));
-        let plain = Targets::new(&batch, &played.device());
-        let numbers = |x: Tensor<1>| {
-            let numbers = x.try_into_vec_as::<f32>();
-            numbers.map_err(|e| Error::Settings(format!("the device cannot be read: {e}")))
+    /// The gradients of a lesson.
+    fn pass(&self, lesson: &Lesson) -> Result<Found> {
+        // Leaves of its own: graphs that share some would wait for each other.
+        let policy = self.policy.clone().fork(&self.policy.device());
+        let now = Targets::new(&lesson.batch, &policy.device()).log_probabilities(&policy);
+        let before = match &lesson.before {
+            Some(before) => before.clone(),
+            None => {
+                let reference = self.anchor.model();
+                let targets = Targets::new(&lesson.batch, &reference.device());
+                Before {
+                    played: numbers(now.clone().inner())?,
+                    reference: numbers(targets.log_probabilities(reference))?,
+                }
+            }
         };
-        let (old, reference) = (
-            numbers(plain.log_probabilities(played))?,
-            numbers(plain.log_probabilities(self.anchor.model()))?,
-        );
-        let targets = Targets::new(&batch, &self.policy.device());
-        let group = Group { episodes: targets.rows().to_vec(), advantages };
-        Ok(Lesson { targets, group, played: old, reference })
+        let Before { played, reference } = &before;
+        let (loss, parts) = objective::loss(now, played, reference, &lesson.of, self.settings.beta);
+        let gradients = GradientsParams::from_grads(loss.backward(), &policy);
+        let value = f64::from(loss.inner().into_scalar::<f32>());
+        if !value.is_finite() {
+            return Err(Error::Diverged { step: self.standing.step, loss: value });
+        }
+        Ok(Found { gradients, parts, before })
     }
 }
 
-/// A group as the objective takes it.
+/// Tokens of a batch at most, the padding included, unless one episode alone has more.
+const BUDGET: usize = 2048;
+
+/// Episodes of like length, of any groups, as one batch.
 struct Lesson {
-    targets: Targets,
-    group: Group,
+    batch: Batch,
+    of: Episodes,
+    /// Known after the first pass.
+    before: Option<Before>,
+}
+
+/// What the tokens' probabilities were when the episodes were played, and what they are for the reference. The policy
+/// played as it is in the first pass, where both ratios are therefore 1.
+#[derive(Clone)]
+struct Before {
     played: Vec<f32>,
     reference: Vec<f32>,
+}
+
+/// What a pass over a lesson computes.
+struct Found {
+    gradients: GradientsParams,
+    parts: Parts,
+    before: Before,
+}
+
+/// Packs the episodes of the groups that teach, the short ones first.
+fn lessons(taught: &[(&Vec<Episode>, Vec<f64>)]) -> Vec<Lesson> {
+    let mut all: Vec<(&Episode, f64, f64)> = Vec::new();
+    for (group, advantages) in taught {
+        let share = 1.0 / group.len() as f64;
+        all.extend(group.iter().zip(advantages).map(|(episode, advantage)| (episode, *advantage, share)));
+    }
+    all.sort_by_key(|(episode, ..)| episode.tokens.len());
+    let mut lessons = Vec::new();
+    let mut rest = &all[..];
+    while !rest.is_empty() {
+        let fits = |n: &usize| n * rest[n - 1].0.tokens.len() <= BUDGET;
+        let (now, later) = rest.split_at((1..=rest.len()).take_while(fits).last().unwrap_or(1));
+        let batch = Batch::new(now.iter().map(|(e, ..)| (&e.tokens[..], &e.written[..])));
+        let of = Episodes {
+            tokens: batch.places().map(|(row, _)| row).collect(),
+            advantages: now.iter().map(|(_, advantage, _)| *advantage).collect(),
+            shares: now.iter().map(|(.., share)| *share).collect(),
+        };
+        lessons.push(Lesson { batch, of, before: None });
+        rest = later;
+    }
+    lessons
+}
+
+fn numbers(x: Tensor<1>) -> Result<Vec<f32>> {
+    x.try_into_vec_as::<f32>().map_err(|e| Error::Settings(format!("the device cannot be read: {e}")))
 }
 
 fn summary(groups: &[Vec<Episode>]) -> Report {

@@ -44,6 +44,13 @@ impl Batch {
         batch
     }
 
+    /// The places after which a token to learn comes: their sequence and their column, in order.
+    pub fn places(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let places =
+            (0..self.rows).flat_map(|row| (0..self.width.saturating_sub(1)).map(move |at| (row, at)));
+        places.filter(|(row, at)| self.learn[row * self.width + at + 1])
+    }
+
     fn of(episodes: &[&Tokens]) -> Self {
         let wide: Vec<(Vec<u32>, Vec<bool>)> = episodes
             .iter()

@@ -13,45 +13,32 @@ pub struct Targets {
     places: Tensor<1, Int>,
     /// That token, `[n, 1]`.
     targets: Tensor<2, Int>,
-    /// The sequence that each is of.
-    rows: Vec<usize>,
+    count: usize,
 }
 
 impl Targets {
     /// The targets of a batch on a device.
     pub fn new(batch: &Batch, device: &Device) -> Self {
-        let (mut places, mut targets, mut rows) = (Vec::new(), Vec::new(), Vec::new());
-        for row in 0..batch.rows {
-            for at in row * batch.width..(row + 1) * batch.width - 1 {
-                if batch.learn[at + 1] {
-                    places.push(at as i32);
-                    targets.push(batch.ids[at + 1]);
-                    rows.push(row);
-                }
-            }
-        }
+        let at: Vec<usize> = batch.places().map(|(row, at)| row * batch.width + at).collect();
+        let places: Vec<i32> = at.iter().map(|at| *at as i32).collect();
+        let targets: Vec<i32> = at.iter().map(|at| batch.ids[at + 1]).collect();
         let n = places.len();
         Self {
             ids: Tensor::from_data(TensorData::new(batch.ids.clone(), [batch.rows, batch.width]), device),
             places: Tensor::from_data(TensorData::new(places, [n]), device),
             targets: Tensor::from_data(TensorData::new(targets, [n, 1]), device),
-            rows,
+            count: n,
         }
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.rows.len()
+        self.count
     }
 
     /// Whether there is nothing to learn.
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
-    /// The sequence that each is of, ascending.
-    pub fn rows(&self) -> &[usize] {
-        &self.rows
+        self.count == 0
     }
 
     /// Logits where the targets are predicted. The head is by far the widest matrix, so it sees these places only.

@@ -51,24 +51,22 @@ pub enum Division {
 }
 
 /// Gradients by the names of the parameters, each as a matrix `[rows, columns]`; a vector is one row.
-#[derive(Default)]
 pub struct Gradients {
     of: BTreeMap<String, Tensor<2>>,
-    /// Sets of gradients that were added.
+    /// What their sum is divided by.
     sets: usize,
 }
 
 impl Gradients {
-    /// None yet.
-    pub fn new() -> Self {
-        Self::default()
+    /// None yet. Those that are added are divided by `sets`, to the mean of so many losses.
+    pub fn new(sets: usize) -> Self {
+        Self { of: BTreeMap::new(), sets }
     }
 
-    /// Adds the gradients of one loss.
+    /// Adds the gradients of one loss, or of a part of one.
     pub fn add(&mut self, model: &Model, names: &Names, gradients: GradientsParams) {
         let mut collect = Collect { names, gradients, into: &mut self.of };
         model.visit(&mut collect);
-        self.sets += 1;
     }
 
     /// Their mean over the sets.

@@ -169,7 +169,7 @@ impl Trainer {
                     .collect()
             }),
         };
-        let mut gradients = Gradients::new();
+        let mut gradients = Gradients::new(parts.len());
         let (mut loss, mut right) = (0.0, 0.0);
         for part in parts {
             gradients.add(model, names, part.gradients);
