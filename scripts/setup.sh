@@ -4,7 +4,8 @@
 #   node:    nothing; it only says if Node is missing or too old for the page
 #   page:    the npm packages, in the versions of package-lock.json
 #   browser: Chromium for the page's tests
-# The Rust toolchain and its wasm target come from rust-toolchain.toml through rustup.
+# The Rust toolchain and its wasm target come from rust-toolchain.toml through rustup; a toolchain that is there already may
+# lack the target, so `native` adds it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -35,7 +36,12 @@ if ! command -v dpkg-query >/dev/null; then
     exit 0
 fi
 case "${1:-native}" in
-native) packages libvulkan1 mesa-vulkan-drivers ;;
+native)
+    packages libvulkan1 mesa-vulkan-drivers
+    if command -v rustup >/dev/null && ! rustup target list --installed | grep -qx wasm32-unknown-unknown; then
+        rustup target add wasm32-unknown-unknown
+    fi
+    ;;
 browser) packages chromium ;;
 *)
     echo "usage: scripts/setup.sh native|node|page|browser" >&2

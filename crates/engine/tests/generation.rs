@@ -287,8 +287,8 @@ fn decoding_is_one_pass_and_few_readbacks() {
     );
     assert!(after.passes - before.passes <= 33);
     let per_token = (after.dispatches - before.dispatches) as f64 / 32.0;
-    // 3 delta-net layers of 5 and 1 attention layer of 6 dispatches (mixed types add some), embedding, head, sampler.
-    assert!(per_token <= 27.0, "{per_token} dispatches a token");
+    // 3 delta-net layers of 5 and 1 attention layer of 6 dispatches, embedding, head, sampler: 24, and once the pending token's.
+    assert!(per_token <= 25.0, "{per_token} dispatches a token");
 }
 
 #[test]
