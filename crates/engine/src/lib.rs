@@ -9,8 +9,8 @@
 //!
 //! # Memory
 //! Weights stay quantised. They stream from a [`ByteSource`] through a few MiB of staging into GPU buffers, repacked
-//! so that shaders read aligned words (`glowworm_gguf::repack`). No binding exceeds 128 MiB, the limit of plain
-//! WebGPU: larger matrices become tiles of rows. The KV cache is allocated once for the whole context.
+//! so that shaders read aligned words (`glowworm_gguf::repack`). A matrix larger than the adapter can bind (128 MiB at least, in plain
+//! WebGPU) becomes tiles of rows. The KV cache is allocated once for the whole context.
 //!
 //! # Reading order
 //! [`engine`] (load, append, snapshot), [`generate`] (sampling, drafts), [`layers`] (the model as steps), [`plan`] (a
