@@ -39,7 +39,8 @@ case "${1:-native}" in
 native)
     packages libvulkan1 mesa-vulkan-drivers
     if command -v rustup >/dev/null && ! rustup target list --installed | grep -qx wasm32-unknown-unknown; then
-        rustup target add wasm32-unknown-unknown
+        rustup target add wasm32-unknown-unknown ||
+            echo "the target wasm32-unknown-unknown could not be added; the page needs it" >&2
     fi
     ;;
 browser) packages chromium ;;
