@@ -97,7 +97,7 @@ test("stop answers within a second, and the next question works", async () => {
   for (const wait of [0, 600]) {
     await ask(page, QUESTION);
     // In the first moment the button does not listen: a press then is the second of a double click.
-    await page.waitForFunction(() => document.querySelector('[data-testid="stop"]')?.disabled !== true);
+    await page.waitForFunction(() => document.querySelector('[data-testid="stop"]')?.disabled === false);
     await page.waitForTimeout(wait);
     // Counted in turns of the page of ten milliseconds and more, since a machine that stands still is not the page's doing.
     const turns = await page.evaluate(async () => {

@@ -13,7 +13,6 @@ pub struct Targets {
     places: Tensor<1, Int>,
     /// That token, `[n, 1]`.
     targets: Tensor<2, Int>,
-    count: usize,
 }
 
 impl Targets {
@@ -27,18 +26,17 @@ impl Targets {
             ids: Tensor::from_data(TensorData::new(batch.ids.clone(), [batch.rows, batch.width]), device),
             places: Tensor::from_data(TensorData::new(places, [n]), device),
             targets: Tensor::from_data(TensorData::new(targets, [n, 1]), device),
-            count: n,
         }
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.count
+        self.places.dims()[0]
     }
 
     /// Whether there is nothing to learn.
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.len() == 0
     }
 
     /// Logits where the targets are predicted. The head is by far the widest matrix, so it sees these places only.
